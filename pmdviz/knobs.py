@@ -128,7 +128,7 @@ class KnobSpec(Generic[T]):
         return value
 
     def _inside(self, value: float) -> bool:
-        low, high = self.bounds
+        low, high = self.bounds or (None, None)
         above = low is None or value > low or (self.inclusive[0] and value == low)
         below = high is None or value < high or (self.inclusive[1] and value == high)
         return above and below
@@ -208,7 +208,7 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS = {
+_PARSERS: dict[str, Callable] = {
     "real": _parse_real,
     "whole": _parse_whole,
     "choice": _parse_choice,

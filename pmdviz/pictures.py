@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Never
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -100,7 +100,7 @@ class Mark(NamedTuple):
     kind: str
     role: str
     columns: Mapping[str, np.ndarray | Sequence[float] | Sequence[str]]
-    look: Mapping[str, str | float | tuple[str, str]] = NOTHING
+    look: Mapping[str, Any] = NOTHING
     hover: Mapping[str, str] = NOTHING
     ids: str = ""
     drags: str = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -274,7 +274,7 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if any(found.values()) else 0
 
 
-def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
+def _chosen(files: list[str]) -> Mapping[str, Callable[[], Any]]:
     """Files, or the lessons of the package -> what reads each. Raises InputError where a file cannot be opened."""
     from pmdviz.lessons.reading import LESSONS, find_lesson, read_lesson, text_of
 

@@ -54,7 +54,8 @@ class Still(Generic[Shown]):
     """
 
     def __init__(self, name: str, draw: Callable[[Shown], bytes | None]) -> None:
-        self._name, self._draw = name, draw
+        self._name = name
+        self._draw: Callable[[Shown], bytes | None] = draw
         self._handle: Any = None
         self._wanted: tuple[Shown, str] | None = None  # a snapshot, and it in words
         self._last: Shown | None = None  # the snapshot that was asked for last
@@ -277,9 +278,9 @@ class InNotebook(Generic[Shown]):
 
     def out_of_view(self) -> None:
         """The browser has taken the page away; unless it comes back at once, everything of it ends."""
-        asyncio.get_running_loop().call_later(GRACE_S, self._leave, self._views)
+        asyncio.get_running_loop().call_later(GRACE_S, self._gone, self._views)
 
-    def _leave(self, view: int) -> None:
+    def _gone(self, view: int) -> None:
         if view == self._views:
             self._take_down()
             _in_view.discard(self)

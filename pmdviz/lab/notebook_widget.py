@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import bokeh
@@ -24,18 +24,17 @@ import panel
 import traitlets
 from bokeh.core.json_encoder import serialize_json
 from bokeh.core.serialization import Serialized
+from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.protocol import Protocol
 from panel.io.state import set_curdoc
 
-from pmdviz.files import Json
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.locked import Ts
 from pmdviz.lab.loop.task import running_loop
 
 if TYPE_CHECKING:
-    from pmdviz.lab.notebook import InNotebook
     from pmdviz.lab.pages.page import LivePage
 
 KINDS = {
@@ -59,10 +58,12 @@ class PageWidget(anywidget.AnyWidget):
     iteration = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, page: InNotebook, knobs: Mapping[str, KnobSpec], values: Mapping[str, Value]) -> None:
+    def __init__(self, page: LivePage, knobs: Mapping[str, KnobSpec], values: Mapping[str, Value]) -> None:
         self._page = weakref.ref(page)  # ipywidgets keeps every widget forever; a page without a holder may go
         self._loop = running_loop()
-        self._view, self._doc, self._events, self._telling = "", None, [], False
+        self._view, self._telling = "", False
+        self._doc: Document | None = None
+        self._events: list[DocumentPatchedEvent] = []
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
         self.add_traits(**{name: KINDS[spec.kind](values[name]).tag(sync=True) for name, spec in free.items()})
         super().__init__()
@@ -97,7 +98,7 @@ class PageWidget(anywidget.AnyWidget):
 
     # Messages of a view
 
-    def _hear(self, message: dict[str, Json]) -> None:
+    def _hear(self, message: dict[str, Any]) -> None:
         what, view = message.get("what"), message.get("view")
         if what == "open":
             self._open(view, message)
@@ -118,7 +119,7 @@ class PageWidget(anywidget.AnyWidget):
             with set_curdoc(self._doc):
                 act(page)
 
-    def _open(self, view: str, message: dict[str, Json]) -> None:
+    def _open(self, view: str, message: dict[str, Any]) -> None:
         page = self._page()
         if page is None:
             self.send({"what": "lost", "view": view})

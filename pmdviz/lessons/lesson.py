@@ -505,6 +505,7 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
     found = {name for name in ("target", "method", "seed", "budget") if plain[name] != fixed[name]}
     for part in ("target_options", "knobs"):
         mine, theirs = plain[part], fixed[part]
+        assert isinstance(mine, Mapping) and isinstance(theirs, Mapping)
         found |= {name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name)}
     found |= {name for _, values in recipe.changes for name in values}
     return sorted(found - {*step.controls})

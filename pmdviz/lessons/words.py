@@ -89,10 +89,10 @@ class _Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element with its attributes, to be filled."""
-        made: Node = [tag, {name: value or "" for name, value in attrs}, []]
-        self._open[-1].append(made)
+        inside: Nodes = []
+        self._open[-1].append([tag, {name: value or "" for name, value in attrs}, inside])
         if tag not in ALONE:
-            self._open.append(made[2])
+            self._open.append(inside)
 
     def handle_endtag(self, tag: str) -> None:
         """It is full."""

@@ -22,7 +22,8 @@ from pmdviz.densities.product import ProductDensity
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
-from pmdviz.methods.mcmc import Chain, ChainKnobs, scored_draws, states_of
+from pmdviz.methods.mcmc import Chain, scored_draws, states_of
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
@@ -71,7 +72,7 @@ def _weighted(points: Array, weights: Array) -> tuple[Array, Average]:
     return points[alive], lambda values: np.einsum("n,n...->...", weights, values)
 
 
-def every_of(target: Target, knobs: ChainKnobs) -> int:
+def every_of(target: Target, knobs: MethodKnobs) -> int:
     """Of how many draws of a chain one is asked, a power of 2: asking takes no longer than making them, by counts."""
     work = knobs.work_on(target)
     step = STEP + target.dim * (work.likelihoods + 3 * work.gradients)

@@ -367,13 +367,13 @@ class BoundedLog(logging.Filter):
         if not hasattr(record, "pmdviz_written"):
             _shorten(record)
             lines = 1 + record.getMessage().count("\n") + (record.exc_text or "").count("\n")
-            record.pmdviz_written = self._lines.take(min(lines, LINES_A_MINUTE))
-            if not record.pmdviz_written:
+            vars(record)["pmdviz_written"] = written = self._lines.take(min(lines, LINES_A_MINUTE))
+            if not written:
                 self._dropped += 1
             elif self._dropped:
                 record.msg, record.args = f"{record.getMessage()} ({self._dropped} records before were left out)", ()
                 self._dropped = 0
-        return record.pmdviz_written
+        return bool(vars(record)["pmdviz_written"])
 
 
 def _shorten(record: logging.LogRecord) -> None:

@@ -11,7 +11,7 @@ import json
 import logging
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, signature
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from bokeh.events import ButtonClick, DocumentReady, DoubleTap, Tap
 from bokeh.model import Model
@@ -121,7 +121,7 @@ def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Json]:
     """The kind and the content of a message in three parts, sizes first. Raises Refused."""
     if not all(isinstance(part, str) for part in parts):
         raise Refused("bytes")
-    content = parts[-1]
+    content = str(parts[-1])
     if len(content) > SMALL and not _may_be_upload(content, longest):
         raise Refused(f"{len(content):,} characters outside uploads")
     try:
@@ -160,7 +160,7 @@ def cost(content: Json) -> float:
     return sum(SHEETS_COST if event.get("attr") == "stylesheets" else COST for event in events) or COST
 
 
-def _check_event(event: Json, large: bool, find: Find) -> None:
+def _check_event(event: Any, large: bool, find: Find) -> None:
     match event:
         case {"kind": "ModelChanged", "model": model, "attr": str(name), "new": value} if set(event) == CHANGE:
             _check_change(_model(model, find), name, value, large, find)
@@ -182,7 +182,7 @@ def _check_change(model: Known | None, name: str, value: Json, large: bool, find
     _check_value(value, find, name == "stylesheets")
 
 
-def _check_message(data: Json, find: Find) -> None:
+def _check_message(data: Any, find: Find) -> None:
     match data:
         case {"type": "event", "name": str(name), "values": {"type": "map"} as values} if len(data) == 3:
             entries = values.get("entries", [])
@@ -198,7 +198,7 @@ def _check_message(data: Json, find: Find) -> None:
     _check_value(given, find)
 
 
-def _model(part: Json, find: Find) -> Known | None:
+def _model(part: Any, find: Find) -> Known | None:
     """The model of a reference; a browser describes one that came after the page in full, and Bokeh takes its id."""
     match part:
         case {"id": str(name)} if set(part) == REFERENCE:

@@ -387,14 +387,17 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     loop = asyncio.get_running_loop()
     outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
     _outcome.set(outcome)
-    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS
-    return outcome if plain else None
+    if isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS:
+        return outcome
+    return None
 
 
 def open_link(doc: Document, link: Link) -> None:
     """Show what a link says in a page that was built ahead."""
     with set_curdoc(doc):
-        next(tabs for tabs in _open if tabs.doc is doc).lab.open(link)
+        lab = next(tabs for tabs in _open if tabs.doc is doc).built["lab"]
+        assert isinstance(lab, Lab)
+        lab.open(link)
 
 
 def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:

@@ -104,7 +104,7 @@ async def set_from_browser(connection: ServerConnection, model: Model, name: str
     await session.with_document_locked(change)
 
 
-def token_content(token: str, max_payload: int) -> tuple[Json, bool]:
+def token_content(token: str, max_payload: int) -> tuple[dict[str, Json], bool]:
     """The payload of a token, and whether its payload has more bytes than that; any error if it is not a token."""
     content = json.loads(_decoded(token.split(".")[0]))
     unpacking = zlib.decompressobj()
@@ -229,9 +229,11 @@ def _over(written: list[asyncio.Future[None]], done: asyncio.Future[None]) -> No
 def _tell(written: list[asyncio.Future[None]], error: BaseException | None) -> None:
     """End the futures of a write; an error that no code waits for is not logged."""
     for future in written:
-        if error is None and not future.done():
+        if future.done():
+            continue
+        if error is None:
             future.set_result(None)
-        elif not future.done():
+        else:
             future.set_exception(error)
             future.exception()
 

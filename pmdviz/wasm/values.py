@@ -16,7 +16,6 @@ from pmdviz.files import Json
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
-from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.options import SIMULATED
 from pmdviz.wasm import FOLDER, MODULE, NAMES
 
@@ -85,7 +84,7 @@ def tree_of(node: ast.expr) -> Json:
     raise AssertionError(f"checked before: {ast.dump(node)}")
 
 
-def target_value(target: GaussianPrior) -> dict[str, Any]:
+def target_value(target: Target) -> dict[str, Any]:
     """A target for the page."""
     options, exact = target.options.as_dict(), target.planar
     extent = np.array([high - low for low, high in target.view_box])

@@ -145,8 +145,16 @@ class DiagnosisPanel:
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
         self._said = text(_line(WAITING), margin=(0, 0, 4, 0))
-        look = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = folded("", self._said, visible=False, hide_header=True, **look)  # opened by Why?
+        classes = ["pmdviz-diagnosis"]
+        self.card = folded(  # opened by Why?
+            "",
+            self._said,
+            visible=False,
+            hide_header=True,
+            stylesheets=[css.PLAIN_FOLD],
+            margin=0,
+            css_classes=classes,
+        )
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         self.view = pn.Column(self.card, **WIDE)
 
@@ -204,11 +212,9 @@ class Setup(ProblemControls):
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
-        self._shown: tuple[tuple[Recipe, Knobs, Mapping[str, str], str] | None, ...] | None = None
+        self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
-        self._brief_of: tuple[type[Knobs], tuple[str, ...]] | None = (
-            None  # the method's knobs, and the names of the three
-        )
+        self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles, self._on_preset)
         self.question = text(margin=(0, 0, 2, 0))
@@ -403,7 +409,8 @@ class PictureControls:
         self.scene = PatientSelect(label="Picture", width=150, **look)
         self.pair = [PatientSelect(label=label, width=90, **look) for label in ("Horizontal", "Vertical")]
         self.widgets = [self.scene, *self.pair]
-        self._choose, self._shown, self._busy = choose, None, False
+        self._choose, self._busy = choose, False
+        self._shown: tuple | None = None
         for widget in self.widgets:
             widget.param.watch(handed(self._chosen), "value")
 
@@ -516,7 +523,8 @@ class Gallery(Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._setup, self._shown = setup, {}
+        self._setup = setup
+        self._shown: dict[str, Json] = {}
         targets = _section("Targets", "target", [*TARGETS])
         every = [*presets(), targets, *methods()]
         sections = [section for section in every if section["items"]]
@@ -539,6 +547,6 @@ class Gallery(Component):
     def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""
         menus = dict(zip(("preset", "target", "method"), self._menus, strict=True))
-        menu, name = menus.get(message.get("kind")), message.get("name")
+        menu, name = menus.get(str(message.get("kind"))), message.get("name")
         if menu is not None and name in menu.options.values():
             menu.value = name

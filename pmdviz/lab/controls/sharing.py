@@ -17,7 +17,6 @@ from panel.viewable import Viewable
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
 from pmdviz.files import Json
@@ -207,7 +206,7 @@ def experiment_query(choice: Choice) -> str:
     return links.experiment_query(asked_of(choice))
 
 
-Shared = TypeVar("Shared", Choice, RaceRecipe)
+Shared = TypeVar("Shared")  # an experiment or a race
 
 
 class PageSharing(Generic[Shared]):

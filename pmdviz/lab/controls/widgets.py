@@ -22,6 +22,7 @@ from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.lab.panel_internals import set_directly
 from pmdviz.scenes.words import short
+from pmdviz.targets import Target
 
 Turn = Callable[[str, Value], None]  # hears of a knob and its new value
 Chosen = TypeVar("Chosen")
@@ -78,7 +79,7 @@ class PlaybackBar:
 
     def _button(self, label: str, name: str, act: Callable[[str], None]) -> pn.widgets.Button:
         main = label == "Play"
-        look = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
+        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: act(name), **look)
 
@@ -146,7 +147,7 @@ WIDE: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
 ASIDE: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # the column next to the pictures
 
 
-def small_button(label: str, act: Callable[[], None] | None = None, **look: Any) -> pn.widgets.Button:
+def small_button(label: str, act: Callable[[], None] | None = None, /, **look: Any) -> pn.widgets.Button:
     """A plain button that calls `act`."""
     made = pn.widgets.Button(label=label, **{**SMALL, **look})
     if act is not None:
@@ -168,7 +169,7 @@ def select(
     return made
 
 
-def text(words: str = "", **look: Any) -> pn.pane.HTML:
+def text(words: str = "", /, **look: Any) -> pn.pane.HTML:
     """Words as HTML, as wide as there is room."""
     return pn.pane.HTML(words, **{"stylesheets": [css.TEXT], **WIDE, **look})
 
@@ -187,7 +188,7 @@ def folded(title: str, *parts: Viewable, build: Callable[[], None] | None = None
     return made
 
 
-def set_value(widget: pn.widgets.Widget, value: Json) -> None:
+def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
     """Have a widget show a value; costs nothing where it does."""
     if widget.value != value:
         widget.value = value
@@ -233,7 +234,7 @@ class Menu(Component):
     def _choose(self, act: Callable[[str], None], message: Mapping[str, Json]) -> None:
         """Input from the browser: the name of an entry that can be chosen, or anything else, which is nothing."""
         if message.get("act") in [entry[0] for entry in self.entries if entry[2]]:
-            act(message["act"])
+            act(str(message["act"]))
 
     def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
@@ -386,14 +387,15 @@ class KnobForm(Component):
 
     def __init__(self, turn: Turn | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
-        self._turn, self._made, self._quiet = turn, None, False
+        self._turn, self._quiet = turn, False
+        self._made: type[Knobs] | None = None
         self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
         super().__init__(self._receive, **params)
 
     def _receive(self, data: Mapping[str, Json]) -> None:
         """Input from the browser, with the name of the knob."""
         if data.get("name") in [*self.controls]:
-            self.controls[data["name"]].receive(data)
+            self.controls[str(data["name"])].receive(data)
 
     def rebuild(self, knobs: type[Knobs], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""

@@ -12,7 +12,7 @@ from bokeh.model import DataModel
 from bokeh.models import ColumnDataSource, CustomJS, Div
 from bokeh.plotting import figure as Figure
 
-from pmdviz.files import Json
+from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
 from pmdviz.render.canvas import MOTION
 from pmdviz.scenes.columns import pack
@@ -110,7 +110,7 @@ class FrameSender:
         ack: Acknowledge,
         packed: Sequence[ColumnDataSource],
         status: Div,
-        html: Callable[[Mapping[str, Json]], str],
+        html: Callable[[Mapping[str, Value]], str],
     ) -> None:
         self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
@@ -120,7 +120,7 @@ class FrameSender:
         """The page is there, or no longer."""
         self._live = on
 
-    def say(self, fields: Mapping[str, Json]) -> None:
+    def say(self, fields: Mapping[str, Value]) -> None:
         """Fill the status panel."""
         if self._live:
             self._ack.words = json.dumps(fields)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from operator import methodcaller
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from panel.io.state import set_curdoc
 from tornado.iostream import StreamClosedError
@@ -419,7 +419,9 @@ class Live:
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         runner = self.runner
-        self._step = step = Task().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
+        self._step = step = Task[Snapshot | tuple[Runner, Snapshot] | Again]().begin(
+            pool_for(self._foretold()), lambda tell: job.act(runner)
+        )
         finished, waited = asyncio.wrap_future(step.finished), 0.0
         while not step.over:
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
@@ -452,7 +454,7 @@ class Live:
         """CPU seconds that the next job may take: what the last one took, or more after some changes of knobs."""
         return self._took if self.runner is None else max(self._took, self.runner.foretold)
 
-    def _accept(self, result: Snapshot | tuple[Runner, Snapshot]) -> Snapshot:
+    def _accept(self, result: Any) -> Snapshot:
         if type(result) is tuple:  # another runner with its first snapshot, which is a tuple of its own kind
             self.runner, result = result
             (self.runner.wanted.set if self.playing else self.runner.wanted.clear)()

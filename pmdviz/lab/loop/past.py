@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.knobs import Knobs
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.trace_columns import (
@@ -269,7 +269,7 @@ class Branch:
     def __init__(self, at: int, old: Timeline, new: Timeline) -> None:
         self.at, self.old, self.new = at, old, new
         self.ghost = old
-        self._kept: tuple[tuple[Frame, Scene, Pair], GhostMoment] | None = None
+        self._kept: tuple[tuple[Timeline, Scene, Pair], GhostMoment] | None = None
         self._due = self._asked = time.perf_counter()
         self._allowance = 0.0  # seconds
 
@@ -373,7 +373,7 @@ class Past:
         """Go to another iteration of the run so far; roughly: near it where the way there takes long."""
         self.line.visit(max(0, iteration), roughly)
 
-    def branch_off(self, knobs: Knobs) -> None:
+    def branch_off(self, knobs: MethodKnobs) -> None:
         """Before the end of the run so far: begin a branch where these are other knobs than those in force.
 
         Raises InputError and changes nothing where they do not go with the target.

@@ -96,8 +96,8 @@ class RecordedExact:
     @lru_cache(8)  # noqa: B019, there is one; the same array each time, by which scenes know that nothing has changed
     def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
         """log p at the cell centres of a grid over the view."""
-        unit = [2 * (axis - low) / (high - low) - 1 for axis, (low, high) in zip(grid.axes, self.box, strict=True)]
-        return chebyshev.chebgrid2d(*unit, self._series).T
+        x, y = (2 * (axis - low) / (high - low) - 1 for axis, (low, high) in zip(grid.axes, self.box, strict=True))
+        return chebyshev.chebgrid2d(x, y, self._series).T
 
     @lru_cache(8)  # noqa: B019
     def density_on(self, grid: Grid) -> np.ndarray:
@@ -175,11 +175,11 @@ class Recording:
         made = copy.copy(self.recipe.make_target())
         series, mean, *cov = self._exact
         exact = RecordedExact(series, made.view_box, mean, np.array(cov))
-        made.make_reference = lambda: exact
+        vars(made)["make_reference"] = lambda: exact
         knobs = self.recipe.start_knobs()
         each = self.about["states"][0]["each"]
         remember(made, knobs.num_particles, knobs.bandwidth_rule, each, Floor(*self.about["floor"]))
-        made.log_likelihood = made.grad_log_likelihood = needs_kernels
+        vars(made).update(log_likelihood=needs_kernels, grad_log_likelihood=needs_kernels)
         return made
 
     def state(self, iteration: int) -> PMDState:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, NamedTuple, Self, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from pmdviz.lab.loop.past import GhostMoment, Past, Points
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
 from pmdviz.lessons.words import diagnosis_of
-from pmdviz.methods.step import State
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
@@ -46,7 +45,7 @@ class InsideWatch:
     def __init__(self) -> None:
         self.on = False
         self._before: Frame | None = None
-        self._state: State = None  # that the step led to: frames of other knobs have the same one
+        self._state: Any = None  # that the step led to: frames of other knobs have the same one
         self._due = 0.0
 
     def passed(self, before: Frame, after: Frame) -> None:
@@ -230,7 +229,7 @@ class Runner:
             preset=self.preset,
             last=line.last,
             last_spent=line.head.frame.spent,
-            ghost=branch and branch.moment(line, scene, pair, self.wanted.is_set()),
+            ghost=branch.moment(line, scene, pair, self.wanted.is_set()) if branch else None,
             news=self.past.take_news(),
             inside=self.inside.told(session, scene, pair, playing, columns),
             watched=self.inside.on,

@@ -182,7 +182,7 @@ class TaskSlot:
         if self._queues and self.running:
             self._next = lambda: self.begin(pool, act, ended)
         else:
-            self.follow(Task().begin(pool, act), ended)
+            self.follow(Task[Result]().begin(pool, act), ended)
 
     def compute(
         self, pool: Executor, act: Callable[[], Result], told: Callable[[Result], None], failed: Callable[[str], None]

@@ -100,7 +100,7 @@ class FloorWork(TaskSlot):
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property
-    def sets_done(self) -> int:
+    def sets_done(self) -> float:
         """How many sets of independent draws have been measured."""
         return self.task.done if self.task is not None else 0
 
@@ -171,11 +171,15 @@ class LuckWork(TaskSlot):
         self.words = "Cancelled: no other seeds." if found.cancelled else found.words
 
 
+def _told(tell: Tell, done: int, number: int, share: float) -> None:
+    tell(done + share, number)
+
+
 def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
         tell(done, number)
-        made.append(run_seed(recipe, seed, lambda share, done=done: tell(done + share, number)))
+        made.append(run_seed(recipe, seed, partial(_told, tell, done, number)))
     return SeedRuns(made)
 
 
@@ -336,7 +340,7 @@ def _summary(result: ExperimentResult) -> list[dict[str, Value | None]]:
 try:
     import fcntl
 except ImportError:  # Windows: no process can tell whether another's folder is in use, so none is touched
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 PREFIX, OWNER = "pmdviz-files-", "owner"
 TRIES = 3  # a thread may be writing while the folder goes
@@ -403,8 +407,9 @@ _export_pool = Slices("pmdviz-export")
 
 def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult:
     """The run or race to export; at iteration 0 a film has the whole run of the recipe."""
-    begun = not isinstance(what, Run) or what.final.iteration > 0
-    if begun or what.recipe.budget is None or "frames" not in WRITERS[suffix].options:
+    if not isinstance(what, Run) or what.final.iteration > 0 or what.recipe.budget is None:
+        return what
+    if "frames" not in WRITERS[suffix].options:
         return what
     session = Session(what.recipe)
     while not session.done:
@@ -440,7 +445,7 @@ class ExportTask(Task):
         """`tell`; it raises InputError where the pace of the first frames says that all of them take too long."""
         most, began = most_seconds(), time.thread_time()
 
-        def told(done: int, total: int) -> None:
+        def told(done: float, total: float) -> None:
             tell(done, total)
             seconds = (time.thread_time() - began) * total / max(done, 1)
             if most is not None and EXPORT_SURE <= done < total and seconds > most:

@@ -144,7 +144,8 @@ class GeometryPage(Page):
 
     def __init__(self) -> None:
         charts = {"density": density_picture, "kl": kl_picture}
-        self.views = {"triangle": TriangleView()} | {
+        triangle = TriangleView()
+        self.views: dict[str, GeometryView] = {"triangle": triangle} | {
             name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
         }
         self.knobs = GeometryKnobs.defaults()
@@ -158,7 +159,7 @@ class GeometryPage(Page):
         self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
         self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
-        self.views["triangle"].dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
+        triangle.dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()
 

@@ -143,7 +143,7 @@ def _trace(method: Method, column: str) -> str:
     if column != "adapt":
         return ""
     names = {scalar.name for scalar in method.scalars}
-    return _showing(next((TOLD[term] for term in method.grammar.adapt.terms if TOLD[term] in names), ""))
+    return _showing(next((TOLD[term] for term in dict(method.grammar)["adapt"].terms if TOLD[term] in names), ""))
 
 
 def _showing(name: str) -> str:

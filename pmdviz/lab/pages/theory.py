@@ -289,7 +289,7 @@ class TheoryPage(Page):
 
     # A page of the app
 
-    def start(self, doc: Document | None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin; nothing is computed before a button is pressed."""
         self._slot.doc = doc
         self.ack.keyboard = True

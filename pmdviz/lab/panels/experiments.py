@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Experiment, TooMuch
+from pmdviz.experiments.base import Experiment, Picture, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Value
 from pmdviz.lab import css
@@ -19,7 +19,6 @@ from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.panels.cards import WorkLine
-from pmdviz.pictures import Picture
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
 from pmdviz.views.stage import PicturesView

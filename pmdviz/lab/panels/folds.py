@@ -45,7 +45,6 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
 from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
 from pmdviz.lab.panel_internals import LabelledSelect
-from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
 from pmdviz.views import figures
@@ -117,7 +116,7 @@ class InsidePanel:
             figures.pick_by_tap(self._stage)
         self.view.append(self.inside)
 
-    def show(self, snapshot: Snapshot | RaceScene) -> None:
+    def show(self, snapshot: Any) -> None:
         """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""
         if not self.is_open or self.inside is None:
             return

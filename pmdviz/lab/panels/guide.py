@@ -18,7 +18,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.lab.panels.lesson_card import NEXT_CLOSED, LessonCard, Standing, StepControls, is_closed, parts_of, told
-from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace, RacePlace
+from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
@@ -196,8 +196,9 @@ class Watch:
             return
         now = self._guide.standing
         replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
-        seen = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
-        standing = replace(now, foreign=self._foreign(), **seen)
+        standing = replace(
+            now, foreign=self._foreign(), at_end=moment.at_end, playing=moment.playing, replayed=replayed
+        )
         if standing != self._guide.standing:
             self._guide.standing = standing
             self._guide.publish()
@@ -308,7 +309,8 @@ class Guide:
         self.on_open: Callable[[bool], None] = lambda on: None
         self.on_card: Callable[[LessonCard], None] = lambda card: None
         self.progress: Progress | None = None
-        self.standing, self.script = Standing(), Script(self)
+        self.standing = Standing()
+        self.script: Script = Script(self)
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
@@ -393,7 +395,7 @@ class Guide:
         return next((step for step in reversed(before) if step.shows), None)
 
     @property
-    def place(self) -> LabPlace | PagePlace:
+    def place(self) -> LabPlace | RacePlace | ExperimentPlace:
         """Where the present step shows what it is about."""
         showing = self.showing
         tab = "race" if showing and showing.race else "theory" if showing and showing.experiment else "lab"

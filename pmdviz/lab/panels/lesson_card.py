@@ -23,7 +23,6 @@ from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.words import (
-    Nodes,
     goal_words,
     grade_words,
     inline,
@@ -182,7 +181,7 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
     }
 
 
-def _verdict(verdict: Verdict, confidence: str) -> tuple[str, str, Nodes]:
+def _verdict(verdict: Verdict, confidence: str) -> list[Json]:
     """The grade, its words, and why."""
     return [verdict.grade.lower(), grade_words(verdict, confidence), inline(verdict.words)]
 

@@ -98,7 +98,8 @@ class LabPlace:
     tab = "lab"
 
     def __init__(self, lab: Lab) -> None:
-        self.lab, self._kept, self._there, self._trace = lab, None, False, ""
+        self.lab, self._there, self._trace = lab, False, ""
+        self._kept: Kept | None = None
         self.before: Link | None = None  # of what the lesson took the place of, if the page was reloaded since
         self._turned: dict[str, Value] = {}  # settings that the worker has not been given yet
 
@@ -210,7 +211,7 @@ class LabPlace:
         """A run with this seed or budget."""
         session = self.lab.session
         recipe = session.recipe.replaced(changes=(), knobs=session.knobs.as_dict())
-        self.lay(recipe.limited(value) if name == "budget" else recipe.replaced(**{name: value}))
+        self.lay(recipe.limited(int(value)) if name == "budget" else recipe.replaced(**{name: value}))
 
 
 class PagePlace:
@@ -219,7 +220,9 @@ class PagePlace:
     tab: ClassVar[str]
 
     def __init__(self, pages: Tabs) -> None:
-        self._pages, self._kept, self._step = pages, None, None
+        self._pages = pages
+        self._kept: Any = None  # what was on the page before
+        self._step: Step | None = None
 
     @property
     def page(self) -> Any:

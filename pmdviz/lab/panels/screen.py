@@ -98,7 +98,7 @@ class Heading(JSComponent):
 
 def number_html(fields: Mapping[str, Value]) -> str:
     """A number and the number of independent draws."""
-    value, floor = (html.escape(fields.get(name, "")) for name in ("value", "floor"))
+    value, floor = (html.escape(str(fields.get(name, ""))) for name in ("value", "floor"))
     return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
 
 
@@ -517,7 +517,7 @@ class Screen(LiveScreen[Snapshot]):
         """Show no more of the next pictures than a lesson lets be seen."""
         if veil.parts == self.veil.parts:
             return
-        self.veil, self._offered = veil, ()
+        self.veil, self._offered = veil, None
         self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:

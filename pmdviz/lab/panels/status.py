@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import panel as pn
 
@@ -54,10 +54,11 @@ def past_fields(snapshot: Snapshot) -> dict[str, Value]:
 
 def time_line_html(f: Mapping[str, Value]) -> str:
     """The time line over the bar."""
+    ran = 100.0 * float(f["last"]) / float(f["end"])
     return (
-        f'<div class="time"><div class="ran" style="background-size:{100.0 * f["last"] / f["end"]:.2f}% 100%"></div>'
+        f'<div class="time"><div class="ran" style="background-size:{ran:.2f}% 100%"></div>'
         f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
-        f'max="{f["end"]}" value="{f["at"]}" aria-label="{f["counts"].capitalize()}" '
+        f'max="{f["end"]}" value="{f["at"]}" aria-label="{str(f["counts"]).capitalize()}" '
         f'aria-valuetext="{f["place"]}"></div>'
     )
 
@@ -154,19 +155,19 @@ def status_fields(
 
 def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
     """The status panel before the first frame: a progress line."""
-    return {"share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"} | EMPTY
+    return {**EMPTY, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
 
 
-EMPTY = {"passes": "", "step": "", "more": ""}
+EMPTY: dict[str, Value] = {"passes": "", "step": "", "more": ""}
 
 
 def fields_html(fields: Mapping[str, Value]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     if f["live"] != "off":
-        f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
+        f |= {name: marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
     timed = "last" in f
-    filled = 100.0 * f["at"] / f["end"] if timed else f["share"]
+    filled = 100.0 * float(f["at"]) / float(f["end"]) if timed else f["share"]
     return (
         f'<div class="grid{" timed" if timed else ""}">'
         f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
@@ -200,8 +201,8 @@ class Change(NamedTuple):
     """A setting that was changed while the run was there, and the distance before."""
 
     name: str
-    old: Value
-    new: Value
+    old: Any
+    new: Any
     iteration: int
     tv: float
     seconds: float  # of a step
@@ -264,7 +265,7 @@ def _numeric(change: Change) -> bool:
     return isinstance(change.new, (int, float)) and not isinstance(change.new, bool)
 
 
-def _value(knob: KnobSpec, change: Change, value: Value) -> str:
+def _value(knob: KnobSpec, change: Change, value: Any) -> str:
     """A setting with a value, in words."""
     return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
 

@@ -74,7 +74,7 @@ def shape_of(target: Target) -> tuple[int, int]:
 
 def cells(target: Target, state: np.ndarray) -> np.ndarray:
     """A state or a mean of states (d,) as an array of rows and columns, the lowest value 0 and the highest 1."""
-    values = np.array(target.space.values, float)
+    values = np.array(target.states.values, float)
     return ((state - values.min()) / np.ptp(values)).reshape(shape_of(target))
 
 
@@ -302,7 +302,8 @@ def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarr
 
 def _shares(frame: Frame, bins: QuantileBins) -> np.ndarray:
     """Of the particles in every bin, (Q,)."""
-    numbers = np.searchsorted(bins.edges, frame.method.latent(frame.state)[:, 0], side="right")
+    latent: np.ndarray = frame.method.latent(frame.state)
+    numbers = np.searchsorted(bins.edges, latent[:, 0], side="right")
     return np.bincount(numbers, weights=frame.weights, minlength=bins.num_bins)
 
 

@@ -131,7 +131,7 @@ def _coordinate(target: Target, pair: Pair) -> int:
 
 def _walkers(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     """Points and log-weights at the present temperature: of a way back those that take it, else the particles."""
-    back = getattr(frame.state, "back_log_weights", ())
+    back = np.asarray(getattr(frame.state, "back_log_weights", ()))
     if len(back):
         return frame.state.walkers.points, back
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))

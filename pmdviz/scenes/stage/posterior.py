@@ -371,7 +371,7 @@ def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarr
     """`values` on the grid's cell centres, interpolated at points (n, d); NaN outside the grid."""
     total = np.zeros(len(points))
     inside = np.ones(len(points), bool)
-    corners = [((), np.ones(len(points)))]
+    corners: list[tuple[tuple, np.ndarray]] = [((), np.ones(len(points)))]
     for axis, x in zip(axes, points.T, strict=False):
         at = (x - axis[0]) / (axis[1] - axis[0])
         inside &= (at >= 0) & (at <= len(axis) - 1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from pmdviz.engine.frame import Frame
@@ -31,7 +33,7 @@ class TopicsScene(Scene):
         """To models of documents whose words have no names: pixels, or numbers."""
         return target.predicts == "words" and not target.corpus.names
 
-    def choices(self, target: Target) -> dict[str, tuple[str, ...]]:
+    def choices(self, target: Target) -> dict[str, Sequence[str]]:
         """Which of the held-out documents."""
         count = min(DOCUMENTS, len(target.test_data), target.dim)
         return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
