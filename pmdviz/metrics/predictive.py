@@ -22,7 +22,7 @@ from pmdviz.densities.product import ProductDensity
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method
-from pmdviz.methods.mcmc import Chain, scored_draws, states_of
+from pmdviz.methods.mcmc import Chain, ChainState, scored_draws, states_of
 from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
@@ -88,6 +88,7 @@ def sums_of(frame: Measurable) -> Sums | None:
     if frame in _of_frame:
         return _of_frame[frame]
     every, blocks = every_of(target, frame.knobs), list[Sums]()
+    chain: ChainState
     for chain in states_of(frame.state):
         first, draws = scored_draws(chain, frame.knobs, every)
         start, end = first, first + len(draws)
