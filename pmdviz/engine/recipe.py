@@ -22,8 +22,7 @@ from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
 from pmdviz.knobs import Knobs, Raw, Value, whole_number
-from pmdviz.methods import Method, find_method
-from pmdviz.methods.step import MethodKnobs
+from pmdviz.methods import Method, MethodKnobs, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
 from pmdviz.version import __version__

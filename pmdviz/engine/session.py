@@ -16,9 +16,8 @@ from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Raw, Value
-from pmdviz.methods import Method, StepBlock
+from pmdviz.methods import Method, MethodKnobs, StepBlock
 from pmdviz.methods.base import frozen
-from pmdviz.methods.step import MethodKnobs
 from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.

@@ -165,9 +165,7 @@ class FigureLayout:
 def dash(pattern: str | Sequence[float], width: float) -> Dash:
     """A dash in px, or of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
     found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
-    if isinstance(found, str) or not found:
-        return "solid"
-    return 0, tuple(float(part) / width for part in found)
+    return "solid" if isinstance(found, str) or not found else (0, tuple(float(part) / width for part in found))
 
 
 def line(

@@ -8,7 +8,7 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 from string import Template
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -183,17 +183,12 @@ def method_value(name: str) -> dict[str, Json]:
 def spec_value(spec: KnobSpec) -> dict[str, Json]:
     """A declaration for the page: what a slider needs to be built."""
     low, high = spec.soft_bounds or spec.bounds or (0, 1)
-    by: Json = (
-        [spec.default_by[0], {str(other): value for other, value in spec.default_by[1].items()}]
-        if spec.default_by
-        else None
-    )
-    only_if: Json = {name: list(wanted) for name, wanted in spec.only_if.items()} if spec.only_if else None
+    by: Any = spec.default_by and [spec.default_by[0], dict(spec.default_by[1])]
     return {
         "name": spec.name, "label": spec.label, "help": spec.help, "unit": spec.unit if len(spec.unit) < 20 else "",
         "kind": spec.kind, "low": low, "high": high, "log": bool(spec.log and low and low > 0), "basic": spec.basic,
         "choices": list(spec.choices), "words": dict(spec.words), "acts": spec.acts, "default_by": by,
-        "only_if": only_if,
+        "only_if": {name: list(wanted) for name, wanted in spec.only_if.items()} if spec.only_if else None,
     }  # fmt: skip
 
 

@@ -17,7 +17,6 @@ import panel as pn
 from bokeh.document import Document
 from bokeh.model import Model
 from panel.io.state import state
-from panel.viewable import Viewable
 
 from pmdviz.errors import InputError
 from pmdviz.export.films import Film
@@ -236,7 +235,7 @@ class InNotebook(Generic[Shown]):
         else:
             self._still.settle(self._words(snapshot), snapshot)
 
-    def __panel__(self) -> Viewable:
+    def __panel__(self) -> pn.viewable.Viewable:
         """For Panel's own layouts, in a notebook or on a page that is served."""
         if in_notebook():
             if not panel_internals.is_loaded():

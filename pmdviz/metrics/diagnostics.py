@@ -210,6 +210,7 @@ def _bulk_ess(frame: Measurable) -> float | None:
 
 # The trace of one coordinate, and how similar draws are that are a lag apart.
 
+LAG_LOOK: dict[str, Look] = {"log": False, "limits": (-0.2, 1.0), "fixed": True, "colour": "particles"}
 LAGS: dict[int, Look] = {1: "solid", 10: DASHED, 50: DOTTED}  # of the autocorrelation, and how each is drawn
 
 
@@ -245,12 +246,7 @@ for _lag, _dash in LAGS.items():
         ranks=False,
         work=work_of_draws,
     )(
-        on_axis(
-            *("autocorrelation", "Autocorrelation", "autocorrelation of the draws"),
-            log=False,
-            limits=(-0.2, 1.0),
-            fixed=True,
-            colour="particles",
-            dash=_dash,
-        )(_at_lag(_lag))
+        on_axis("autocorrelation", "Autocorrelation", "autocorrelation of the draws", **LAG_LOOK, dash=_dash)(
+            _at_lag(_lag)
+        )
     )

@@ -13,7 +13,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.svgd import GFSVGD, log_ratios
-from pmdviz.metrics.base import DASHED, DOTTED, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
+from pmdviz.metrics.base import DASHED, DOTTED, Look, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.enumeration import Enumeration, numbers_of
@@ -27,6 +27,8 @@ NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
 KEPT = 200
+RATIOS: dict[str, Look] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
+UNIT: dict[str, Look] = {"log": False, "limits": (0.0, 1.0), "fixed": True}
 
 Made = TypeVar("Made")
 _kept: dict[tuple, Any] = {}
@@ -240,15 +242,7 @@ def _solid(target: Target, method: Method) -> bool:
 
 
 @metric("sd_ratio_min", "smallest sd ratio", "sd / reference sd", 11, _solid, ranks=False, work=of_q)
-@on_axis(
-    "sd_ratio",
-    "Standard deviations",
-    "sd ratio (sd / reference sd)",
-    log=False,
-    limits=(0.0, 2.0),
-    colour="approximate",
-    dash=DOTTED,
-)
+@on_axis("sd_ratio", "Standard deviations", "sd ratio (sd / reference sd)", **RATIOS, colour="approximate", dash=DOTTED)
 def _sd_ratio_min(frame: Measurable) -> float:
     """smallest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).min())
@@ -291,15 +285,7 @@ def _few_states(target: Target, method: Method) -> bool:
 
 
 @metric("tv_states", "TV of states", "0 to 1", 8, _few_states)
-@on_axis(
-    "tv_states",
-    "TV of states",
-    "TV of states (0 identical, 1 no overlap)",
-    log=False,
-    limits=(0.0, 1.0),
-    fixed=True,
-    colour="ink",
-)
+@on_axis("tv_states", "TV of states", "TV of states (0 identical, 1 no overlap)", **UNIT, colour="ink")
 def _tv_states(frame: Measurable) -> float:
     """total variation: half the sum over all states of |share of the particles - exact probability|."""
     numbers = numbers_of(frame.target.states, frame.density.particles)

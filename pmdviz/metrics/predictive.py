@@ -21,9 +21,8 @@ from pmdviz.densities.density import Points
 from pmdviz.densities.product import ProductDensity
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.methods import Method
+from pmdviz.methods import Method, MethodKnobs
 from pmdviz.methods.mcmc import Chain, ChainState, scored_draws, states_of
-from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target

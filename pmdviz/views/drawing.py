@@ -465,9 +465,8 @@ class PictureFigure:
     def _show_legend(self, picture: Picture) -> None:
         """What there is to be seen; where that stays, so do the items: a different legend is laid out again."""
         marks, legend = picture.marks, picture.legend
-        looks: list = [
-            (m.role, m.look.get("dash"), m.look.get("marker")) for m in map(marks.get, legend) if m is not None
-        ]
+        known = [mark for mark in map(marks.get, legend) if mark is not None]
+        looks: list = [(mark.role, mark.look.get("dash"), mark.look.get("marker")) for mark in known]
         looks.append([*marks])
         if (legend, looks) == self._told:
             return

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import panel as pn
 import param
-from param.parameterized import Event
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, Recipe
@@ -38,8 +37,7 @@ from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
-from pmdviz.methods import METHODS, Method
-from pmdviz.methods.step import MethodKnobs
+from pmdviz.methods import METHODS, Method, MethodKnobs
 from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked, number, short
@@ -145,16 +143,8 @@ class DiagnosisPanel:
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
         self._said = text(_line(WAITING), margin=(0, 0, 4, 0))
-        classes = ["pmdviz-diagnosis"]
-        self.card = folded(  # opened by Why?
-            "",
-            self._said,
-            visible=False,
-            hide_header=True,
-            stylesheets=[css.PLAIN_FOLD],
-            margin=0,
-            css_classes=classes,
-        )
+        fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
+        self.card = folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         self.view = pn.Column(self.card, **WIDE)
 
@@ -430,7 +420,7 @@ class PictureControls:
             widget.visible = at < len(menus)
         self._busy = False
 
-    def _chosen(self, event: Event) -> None:
+    def _chosen(self, event: param.parameterized.Event) -> None:
         if self._busy:
             return
         # What the event says, not what its widget says by now: the picture of an earlier choice may have set it back.

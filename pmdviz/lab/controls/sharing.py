@@ -10,9 +10,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import panel as pn
 import segno
-from bokeh.models import CustomJS
-from bokeh.plotting import figure as Figure
-from panel.viewable import Viewable
+from bokeh.models import CustomJS, Plot
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
@@ -285,7 +283,7 @@ PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items(
 class Actions(Clipboard):
     """Copy Python, Save PNG, Download CSV, and the words over the page that confirm."""
 
-    def __init__(self, ack: Acknowledge, stage: Figure, last: Callable[[], Snapshot | None]) -> None:
+    def __init__(self, ack: Acknowledge, stage: Plot, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
         self.said.stylesheets = [css.TOAST]
         self._last = last
@@ -298,7 +296,7 @@ class Actions(Clipboard):
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
 
-    def cards(self) -> list[Viewable]:
+    def cards(self) -> list[pn.viewable.Viewable]:
         """Two of the four ways to take a run along: as Python, and as a picture or a table."""
         rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
         look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}

@@ -10,8 +10,6 @@ from typing import Any, TypeVar
 import panel as pn
 import param
 from panel.custom import JSComponent
-from panel.viewable import Viewable
-from param.parameterized import Event
 
 from pmdviz.errors import InputError
 from pmdviz.files import Json
@@ -26,6 +24,7 @@ from pmdviz.targets import Target
 
 Turn = Callable[[str, Value], None]  # hears of a knob and its new value
 Chosen = TypeVar("Chosen")
+Options = Sequence[Chosen] | Mapping[str, Chosen]
 BUTTONS = {"Play": "toggle", "Step": "step", "Restart": "restart"}  # label -> act; Play is also Pause
 MORE = {"Back": "back", "Replay": "replay", "Continue": "proceed", "New seed": "reseed"}  # in the small menu
 LOW = {"Compare": "compare", "See inside this step": "inside"}  # also there where a low window has no room for buttons
@@ -156,10 +155,7 @@ def small_button(label: str, act: Callable[[], None] | None = None, /, **look: A
 
 
 def select(
-    label: str,
-    options: Sequence[Chosen] | Mapping[str, Chosen],
-    choose: Callable[[Chosen], None] | None = None,
-    **look: Any,
+    label: str, options: Options[Chosen], choose: Callable[[Chosen], None] | None = None, **look: Any
 ) -> pn.widgets.Select:
     """A menu of words and their values; `choose(value)` hears of another one."""
     usual = {"margin": (4, 0), "sizing_mode": "stretch_width", "stylesheets": [css.SELECT]}
@@ -174,13 +170,13 @@ def text(words: str = "", /, **look: Any) -> pn.pane.HTML:
     return pn.pane.HTML(words, **{"stylesheets": [css.TEXT], **WIDE, **look})
 
 
-def folded(title: str, *parts: Viewable, build: Callable[[], None] | None = None, **look: Any) -> pn.Card:
+def folded(title: str, *parts: pn.viewable.Viewable, build: Callable[[], None] | None = None, **look: Any) -> pn.Card:
     """A folded card; `build` is called when it is first opened, to put something into it."""
     header = text(title, margin=(4, 0), sizing_mode=None)
     usual = {"stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
     made = pn.Card(*parts, header=header, collapsed=True, **{**usual, **look})
 
-    def opened(event: Event) -> None:
+    def opened(event: param.parameterized.Event) -> None:
         if build is not None and not (event.new or len(made)):
             build()
 

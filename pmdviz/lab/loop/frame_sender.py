@@ -9,8 +9,7 @@ from contextlib import contextmanager
 import numpy as np
 from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
-from bokeh.models import ColumnDataSource, CustomJS, Div
-from bokeh.plotting import figure as Figure
+from bokeh.models import CustomJS, Div, Plot, Source
 
 from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
@@ -65,12 +64,12 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Figure,
+    figure: Plot,
     keyboard: bool = False,
-    sources: Sequence[ColumnDataSource] = (),
+    sources: Sequence[Source] = (),
     status: Div | None = None,
     name: str = "acknowledge",
-    marks: ColumnDataSource | None = None,
+    marks: Source | None = None,
 ) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
@@ -106,11 +105,7 @@ class FrameSender:
     """
 
     def __init__(
-        self,
-        ack: Acknowledge,
-        packed: Sequence[ColumnDataSource],
-        status: Div,
-        html: Callable[[Mapping[str, Value]], str],
+        self, ack: Acknowledge, packed: Sequence[Source], status: Div, html: Callable[[Mapping[str, Value]], str]
     ) -> None:
         self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
@@ -127,7 +122,7 @@ class FrameSender:
         else:
             self._status.text = self._html(fields)
 
-    def put(self, source: ColumnDataSource, data: dict[str, np.ndarray]) -> None:
+    def put(self, source: Source, data: dict[str, np.ndarray]) -> None:
         """Give a source its columns; on the short way one row that is not painted instead of none."""
         if not self._live or source not in self._packed:
             source.data = data

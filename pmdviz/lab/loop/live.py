@@ -133,7 +133,8 @@ class Throttle:
         self._rest = max(self._seconds, REST * (now - self._last))
 
 
-Act = Callable[[Runner], Snapshot | tuple[Runner, Snapshot] | Again]
+Made = Snapshot | tuple[Runner, Snapshot] | Again
+Act = Callable[[Runner], Made]
 
 
 class Job(NamedTuple):
@@ -419,9 +420,7 @@ class Live:
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         runner = self.runner
-        self._step = step = Task[Snapshot | tuple[Runner, Snapshot] | Again]().begin(
-            pool_for(self._foretold()), lambda tell: job.act(runner)
-        )
+        self._step = step = Task[Made]().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
         finished, waited = asyncio.wrap_future(step.finished), 0.0
         while not step.over:
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so

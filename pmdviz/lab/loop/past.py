@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods.step import MethodKnobs
+from pmdviz.methods import MethodKnobs
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.trace_columns import (

@@ -46,9 +46,7 @@ TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is
 class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
-    def __init__(
-        self, name: str, picture: Callable[[Geometry], Picture], borders: Mapping[str, int] = CHART, **look: Any
-    ) -> None:
+    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: dict = CHART, **look: Any) -> None:
         self._of, self._borders = picture, borders
         first = picture(Geometry(GeometryKnobs()))
         super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)

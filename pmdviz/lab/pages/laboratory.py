@@ -40,7 +40,7 @@ from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
 from pmdviz.lessons.lesson import Lesson
-from pmdviz.methods.step import MethodKnobs
+from pmdviz.methods import MethodKnobs
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row

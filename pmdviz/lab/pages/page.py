@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import panel as pn
 from bokeh.document import Document
-from panel.viewable import Viewable
 
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import ExperimentResult
@@ -31,8 +30,8 @@ Seen = Snapshot | RaceScene | ExperimentResult
 class Page:
     """A page of the app: its parts, and what it tells the others and asks them; who listens sets these on the page."""
 
-    view: Viewable  # the content in the middle
-    foot: Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
+    view: pn.viewable.Viewable  # the content in the middle
+    foot: pn.viewable.Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
     playback: PlaybackBar  # of a page that plays
     take: Callable[..., None]  # shows what another page hands over, also before `start`; of a page that others open
     on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)  # hears whether it is for a lecture hall

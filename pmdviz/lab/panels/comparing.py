@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
 import panel as pn
-from panel.viewable import Viewable
 
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
@@ -50,7 +49,7 @@ class ComparePanel:
         about: Callable[[Sheet], None] = lambda sheet: None,
     ) -> None:
         self._begin, self._presets, self._go = begin, presets, go
-        self.more: list[Viewable] = []
+        self.more: list[pn.viewable.Viewable] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it is being filled, a change is not a choice
         self._value: Value | None = None  # the other value of a knob

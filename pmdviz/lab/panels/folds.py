@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import panel as pn
 import param
-from bokeh.plotting import figure as Figure
+from bokeh.models import Plot
 from panel.custom import JSComponent
-from param.parameterized import Event
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
@@ -74,7 +73,7 @@ class InsidePanel:
     chooses one particle.
     """
 
-    def __init__(self, stage: Figure | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
+    def __init__(self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
         self._stage, self._look, self._freeze = stage, look, freeze
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
@@ -99,7 +98,7 @@ class InsidePanel:
         if not self.is_open:
             self.toggle()
 
-    def _on_open(self, event: Event) -> None:
+    def _on_open(self, event: param.parameterized.Event) -> None:
         self.view.css_classes = [INSIDE, *([INSIDE_OPEN] if self.is_open else [])]
         if self.is_open and self.inside is None:
             self._build()

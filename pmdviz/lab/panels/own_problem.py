@@ -16,7 +16,7 @@ import param
 from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.document import Document
 from bokeh.events import Tap
-from bokeh.plotting import figure as Figure
+from bokeh.models import Plot
 
 from pmdviz.data.cells import MOST_ROWS
 from pmdviz.data.tables import Table, held, hold
@@ -296,7 +296,7 @@ class DataEditing:
         return edited_options(target, self._table)
 
 
-def _size(figure: Figure, name: str) -> float:
+def _size(figure: Plot, name: str) -> float:
     """Pixels, as soon as the browser has said them."""
     try:
         return float(getattr(figure, name) or USUAL_PX)
@@ -349,7 +349,7 @@ class Handles:
         """Follow the run: another target has other handles, and another picture may have none."""
         target = snapshot.frame.target
         seen = target, snapshot.scene, snapshot.pair, self.hidden
-        if len(self._seen) == len(seen) and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
+        if self._seen is not None and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
             return
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden

@@ -10,10 +10,8 @@ from typing import Any, Generic
 import panel as pn
 import param
 from bokeh.events import Tap
-from bokeh.models import ColumnDataSource, CustomJS, Div
-from bokeh.plotting import figure as Figure
+from bokeh.models import CustomJS, Div, Plot
 from panel.custom import JSComponent
-from panel.viewable import Viewable
 
 from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
@@ -30,12 +28,11 @@ from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
-from pmdviz.methods import Method
-from pmdviz.methods.step import MethodKnobs
+from pmdviz.methods import Method, MethodKnobs
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style
 from pmdviz.scenes import words as introduction
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
+from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
 from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
@@ -79,7 +76,7 @@ class Heading(JSComponent):
     def show(self, method: Method, knobs: MethodKnobs, target: Target, preset: str = "") -> None:
         """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
         shown = method, knobs, target, preset
-        if len(self._shown) and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
             return
         self._shown = shown
         told = introduction.explanation(method, target)
@@ -197,13 +194,7 @@ class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
     def _connect(
-        self,
-        starting: str,
-        sheet: str,
-        figure: Figure,
-        packed: Sequence[ColumnDataSource],
-        marks: ColumnDataSource | None,
-        **ack: Any,
+        self, starting: str, sheet: str, figure: Plot, packed: Sequence[Source], marks: Source | None, **ack: Any
     ) -> None:
         """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
         text = fields_html(waiting_fields(starting) | NO_PAST)
@@ -299,7 +290,7 @@ class Screen(LiveScreen[Snapshot]):
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
 
-    def _traces(self) -> list[Viewable]:
+    def _traces(self) -> list[pn.viewable.Viewable]:
         """The distance with its traces, and the second traces."""
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
@@ -549,7 +540,7 @@ def _standing(snapshot: Snapshot) -> Standing:
     return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
-def pane_of(figure: Figure, name: str) -> pn.pane.Bokeh:
+def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
     """A pane with a figure, which has the class `name`."""
     if figure is not None:
         figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -380,19 +380,9 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[:made])
 
 
-def _paths(
-    accepted: bool,
-    target: Target,
-    theta: Array,
-    gradient: Array,
-    momentum: Array,
-    time_step: float,
-    length: int,
-    batch: Array,
-) -> dict[str, Array]:
+def _paths(accepted: bool, target: Target, theta: Array, *way: Any) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
-    way = trajectory(target, theta, gradient, momentum, time_step, length, batch)
-    points = np.array([point.theta for point in way if not point.diverged])
+    points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 
