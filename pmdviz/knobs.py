@@ -167,10 +167,6 @@ def whole_number(raw: Raw) -> int | None:
     return int(value) if value is not None and value.is_integer() else None
 
 
-def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
-    return whole_number(raw)
-
-
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
     if isinstance(raw, str) and (raw in spec.choices or (spec.more is not None and raw in spec.more())):
         return raw
@@ -210,7 +206,7 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
 
 _PARSERS: dict[str, Callable] = {
     "real": _parse_real,
-    "whole": _parse_whole,
+    "whole": lambda spec, raw: whole_number(raw),
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,

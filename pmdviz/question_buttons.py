@@ -189,9 +189,7 @@ def sealed(task: str, packed: str) -> Any:
     caller = inspect.currentframe()
     names = caller.f_back.f_globals if caller is not None and caller.f_back is not None else {}
     tree = ast.parse(zlib.decompress(base64.b64decode(packed)).decode())
-    last = tree.body[-1]
-    if isinstance(last, ast.Expr):
-        tree.body.pop()
+    last: Any = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with questions.as_task(task):
         exec(compile(tree, task, "exec"), names)  # noqa: S102, the cell of the notebook itself
-        return eval(compile(ast.Expression(last.value), task, "eval"), names) if isinstance(last, ast.Expr) else None  # noqa: S307
+        return eval(compile(ast.Expression(last.value), task, "eval"), names) if last is not None else None  # noqa: S307

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
-
-if TYPE_CHECKING:
-    from pmdviz.targets.exact import Reference
 
 
 def normalise(log_weights: Array) -> Array:
@@ -44,7 +41,7 @@ def along(factors: Array) -> Array:
     return np.sqrt((factors**2).sum(axis=-1))
 
 
-def variances(density: Density | Reference) -> Array:
+def variances(density: Density) -> Array:
     """Var_q of every coordinate, (d,): no covariance is made where the kernels have none."""
     own = getattr(density, "variances", None)
     return np.diag(density.cov) if own is None else own
@@ -114,23 +111,18 @@ class Density(Protocol):
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
 
 
-AT_PARTICLES: Any = property(attrgetter("particles"), doc="The particles.")
+AT_PARTICLES = property(attrgetter("particles"), doc="The particles.")
 
 
 class Weighted:
     """What densities have in common whose parts have weights: by `log_weights`, `centres` and `displaced`."""
 
     log_weights: Array  # (m,) logsumexp 0
-    centres: Array  # (m, d)
 
     @cached_property
     def weights(self) -> Array:
         """Weights (m,), sum 1."""
         return np.exp(self.log_weights)
-
-    def displaced(self, parents: Array, noise: Array) -> Array:
-        """Draws (n, d) from the kernels of these parts, by standard normal noise."""
-        raise NotImplementedError
 
     @cached_property
     def mean(self) -> Array:

@@ -205,14 +205,11 @@ def shown_values(picture: Computed) -> list[str]:
     return [_text(value, picture.shown) for value in picture.values]
 
 
-def _number_at(place: int, found: re.Match) -> str:
-    return number(*found.groups()).texts[place]
-
-
 def told(picture: Computed) -> list[str]:
     """The words of a screen reader for each value of the slider."""
     return [
-        f"{value}: " + NUMBER.sub(partial(_number_at, place), picture.said)
+        f"{value}: "
+        + NUMBER.sub(partial(lambda place, found: number(*found.groups()).texts[place], place), picture.said)
         for place, value in enumerate(shown_values(picture))
     ]
 

@@ -8,7 +8,6 @@ product by BLAS, whose last bits depend on its number of threads, is not even fa
 that fit the caches.
 """
 
-import math
 from typing import NamedTuple
 
 import numpy as np
@@ -230,7 +229,7 @@ def whiten(values: Array, centre: Array, cholesky: Array) -> Array:
 def _aligned(shape: tuple[int, ...], dtype: type = np.float64) -> Array:
     """An empty array that starts at a cache line: loops that load more than they compute are a third faster on it."""
     size = np.dtype(dtype).itemsize
-    count = math.prod(shape)
+    count = int(np.prod(shape))
     raw: Array = np.empty(count + LINE // size, dtype)
     skip = -raw.ctypes.data % LINE // size
     return raw[skip : skip + count].reshape(shape)

@@ -88,11 +88,7 @@ State = TypeVar("State")  # of a method
 NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 
-def _frozen(values: dict) -> MappingProxyType:
-    return MappingProxyType(values)
-
-
-copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # runs hold such
+copyreg.pickle(MappingProxyType, lambda proxy: (MappingProxyType, (dict(proxy),)))  # runs hold such
 
 
 def no_paths() -> dict[str, Array]:

@@ -340,7 +340,7 @@ def _measured(frame: Measurable) -> tuple[float, float]:
     mean exact (control variates, Baker et al. 2019).
     """
     target, points = frame.target, frame.draws[:: max(1, len(frame.draws) // POINTS)]
-    solid = target.reference() if target.reference() is not None else frame.density
+    solid: Any = target.reference() if target.reference() is not None else frame.density
     unit = np.sqrt(variances(solid))
     if not (unit > 0).all():
         return np.nan, np.nan

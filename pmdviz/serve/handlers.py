@@ -18,8 +18,6 @@ from pathlib import Path
 from urllib.parse import urlparse
 from weakref import WeakKeyDictionary, WeakSet
 
-from bokeh.server.session import ServerSession
-from bokeh.server.tornado import BokehTornado
 from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
 from panel.io.server import AutoloadJsHandler, ComponentResourceHandler, DocHandler, WSHandler
@@ -31,7 +29,15 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
 from pmdviz.serve import turns
 from pmdviz.serve.messages import CheckedMessages
-from pmdviz.serve.server_internals import has_hung_up, is_finished, session_of, token_content, use_handlers
+from pmdviz.serve.server_internals import (
+    BokehTornado,
+    ServerSession,
+    has_hung_up,
+    is_finished,
+    session_of,
+    token_content,
+    use_handlers,
+)
 from pmdviz.serve.turns import Bucket
 
 # What every answer says to a browser: what the page may load, who may frame it, what leaves with a link.
@@ -73,9 +79,7 @@ class SecurityHeaders(OutputTransform):
     def __init__(self, request: HTTPServerRequest) -> None:
         self._host, self._embedded = request.host, request.arguments.get("embed", [b"0"])[-1] not in NOT_EMBEDDED
 
-    def transform_first_chunk(
-        self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool
-    ) -> tuple[int, HTTPHeaders, bytes]:
+    def transform_first_chunk(self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool) -> tuple:
         """Called by tornado before anything is sent."""
         for name, value in security_headers(self._host, self._embedded).items():
             headers[name] = value

@@ -14,14 +14,20 @@ from inspect import Parameter, signature
 from typing import Any, NamedTuple
 
 from bokeh.events import ButtonClick, DocumentReady, DoubleTap, Tap
-from bokeh.model import Model
-from bokeh.protocol.message import Message
 from panel.models.esm import DataEvent
 from tornado.ioloop import PeriodicCallback
 
 from pmdviz.files import Json
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.serve.server_internals import SocketHooks, bytes_waiting, has_session, pace, set_from_browser
+from pmdviz.serve.server_internals import (
+    Message,
+    Model,
+    SocketHooks,
+    bytes_waiting,
+    has_session,
+    pace,
+    set_from_browser,
+)
 from pmdviz.serve.turns import Bucket
 
 SMALL = 65_536  # characters of a message that is not an upload

@@ -18,9 +18,10 @@ import time
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from bokeh.util.token import generate_session_id
+from panel.io.server import Server
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz.errors import InputError, shown, words_of
@@ -29,13 +30,8 @@ from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
 from pmdviz.serve.pages import docs_routes, offer_docs
+from pmdviz.serve.server_internals import ApplicationContext, BokehTornado, ServerSession
 from pmdviz.serve.turns import GAP_S, are_wanted, turn
-
-if TYPE_CHECKING:
-    from bokeh.server.contexts import ApplicationContext
-    from bokeh.server.session import ServerSession
-    from bokeh.server.tornado import BokehTornado
-    from panel.io.server import Server
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000

@@ -229,11 +229,9 @@ def _over(written: list[asyncio.Future[None]], done: asyncio.Future[None]) -> No
 def _tell(written: list[asyncio.Future[None]], error: BaseException | None) -> None:
     """End the futures of a write; an error that no code waits for is not logged."""
     for future in written:
-        if future.done():
-            continue
-        if error is None:
+        if error is None and not future.done():
             future.set_result(None)
-        else:
+        elif error is not None and not future.done():
             future.set_exception(error)
             future.exception()
 

@@ -171,15 +171,11 @@ class LuckWork(TaskSlot):
         self.words = "Cancelled: no other seeds." if found.cancelled else found.words
 
 
-def _told(tell: Tell, done: int, number: int, share: float) -> None:
-    tell(done + share, number)
-
-
 def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
         tell(done, number)
-        made.append(run_seed(recipe, seed, partial(_told, tell, done, number)))
+        made.append(run_seed(recipe, seed, partial(lambda done, share: tell(done + share, number), done)))
     return SeedRuns(made)
 
 

@@ -196,9 +196,8 @@ class Watch:
             return
         now = self._guide.standing
         replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
-        standing = replace(
-            now, foreign=self._foreign(), at_end=moment.at_end, playing=moment.playing, replayed=replayed
-        )
+        seen: dict[str, Any] = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
+        standing = replace(now, foreign=self._foreign(), **seen)
         if standing != self._guide.standing:
             self._guide.standing = standing
             self._guide.publish()

@@ -40,11 +40,12 @@ BRANCH_BUTTONS = {  # act -> label, what it does
 }
 
 
+Fields = dict[str, Value]
 PLACE = "iteration"  # what the time line counts; of a race rounds
-NO_PAST: dict[str, Value] = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
+NO_PAST: Fields = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
 
 
-def past_fields(snapshot: Snapshot) -> dict[str, Value]:
+def past_fields(snapshot: Snapshot) -> Fields:
     """The time line: where one stands, how far the run has come, what its right end is."""
     at, last = snapshot.frame.iteration, snapshot.last
     end = line_end(last, snapshot.last_spent, snapshot.recipe.budget)
@@ -133,9 +134,7 @@ def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unkno
     return " · ".join(more)
 
 
-def status_fields(
-    snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN
-) -> dict[str, Value]:
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> Fields:
     """What the status panel says: budget bar, state, what the step did, and one line for all else.
 
     `unknown` is shown for a floor that is not known.
@@ -158,7 +157,7 @@ def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
     return {**EMPTY, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
 
 
-EMPTY: dict[str, Value] = {"passes": "", "step": "", "more": ""}
+EMPTY: Fields = {"passes": "", "step": "", "more": ""}
 
 
 def fields_html(fields: Mapping[str, Value]) -> str:
