@@ -9,12 +9,12 @@ from contextlib import contextmanager
 import numpy as np
 from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
-from bokeh.models import CustomJS, Div, Plot, Source
+from bokeh.models import CustomJS, Div, Plot
 
 from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
 from pmdviz.render.canvas import MOTION
-from pmdviz.scenes.columns import pack
+from pmdviz.scenes.columns import Source, pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
 
