@@ -88,7 +88,11 @@ State = TypeVar("State")  # of a method
 NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 
-copyreg.pickle(MappingProxyType, lambda proxy: (MappingProxyType, (dict(proxy),)))  # runs hold such
+def _frozen(values: dict[str, Value]) -> MappingProxyType[str, Value]:
+    return MappingProxyType(values)
+
+
+copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # runs hold such
 
 
 def no_paths() -> dict[str, Array]:
