@@ -21,7 +21,7 @@ from contextlib import suppress
 from typing import NoReturn
 
 from bokeh.util.token import generate_session_id
-from panel.io.server import Server
+from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz.errors import InputError, shown, words_of
@@ -246,7 +246,6 @@ def _server(options: argparse.Namespace, port: int) -> Server:
     """
     os.environ["BOKEH_RESOURCES"] = "server"
     os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each page would wait for it
-    from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
     from pmdviz.lab.loop import limits
