@@ -7,7 +7,7 @@ import pytest
 
 from tests.browser.conftest import Lab, running
 from tests.browser.test_page import SHOWN, without_floor
-from tests.support.browser import end
+from tests.support.browser import HELPERS_JS, await_picture, end
 
 pytestmark = pytest.mark.ci
 
@@ -39,6 +39,31 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
         finally:
             lab.context.close()
             end(again)
+
+
+# The first websocket goes to an address that the server refuses, like that of a page which has come too late.
+REFUSED_ONCE_JS = """(() => {
+  const Real = WebSocket
+  window.WebSocket = class extends Real {
+    constructor(url, protocols) {
+      super(sessionStorage.getItem("pmdviz-again") ? url : url.replace("/ws", "/nothing"), protocols)
+    }
+  }
+})()"""
+
+
+def test_a_page_whose_connection_is_refused_loads_once_more(browser, server):
+    context = browser.new_context()
+    try:
+        page = context.new_page()
+        page.add_init_script(HELPERS_JS)
+        page.add_init_script(REFUSED_ONCE_JS)
+        page.goto(server.url)
+        await_picture(page)
+        page.locator("#opening").wait_for(state="detached")
+        assert page.evaluate("sessionStorage.getItem('pmdviz-again')")
+    finally:
+        context.close()
 
 
 # As the browser says it when another tab comes to the front: a headless one never hides a tab by itself.

@@ -295,9 +295,11 @@ class KnobControl:
         except InputError as error:
             self.refuse(error.on_page)
             return
+        refused = self.message
         self.message, self.value = "", as_text(value)
         self.serial += 1
-        self._publish()
+        if refused:  # else the browser shows the value already
+            self._publish()
         self._turn(self.name, value)
 
     def show(
@@ -441,4 +443,4 @@ class KnobForm(Component):
     def _publish(self) -> None:
         states = {name: control.state() for name, control in self.controls.items()}
         if not self._quiet and states != self.states:
-            self.states = states
+            set_directly(self, states=states)
