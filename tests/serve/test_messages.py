@@ -210,7 +210,7 @@ class Wire(Stream):
     def closed(self):
         return self.shut
 
-    def close(self):
+    def close(self, exc_info=False):
         self.shut = True
 
     def write(self, data):
