@@ -32,7 +32,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
 }
 Known = bool | float | str  # a value of an expression
-OPERATORS: dict[type, Callable[[float, float], float]] = {
+OPERATORS: dict[type, Callable[..., float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,
     ast.Mult: operator.mul,
@@ -242,7 +242,7 @@ def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> b
 
 def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Known:
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=bool() | int() | float() | str() as value):
             return value
         case ast.Name(id=name):
             return _named(name, scope, row)
@@ -263,8 +263,8 @@ def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Kno
             found = (_value(value, scope, row) for value in values)
             return all(found) if isinstance(op, ast.And) else any(found)
         case ast.Compare(left=left, ops=ops, comparators=rest):
-            values = [_value(each, scope, row) for each in (left, *rest)]
-            pairs = zip(ops, values, values[1:], strict=False)
+            sides = [_value(each, scope, row) for each in (left, *rest)]
+            pairs = zip(ops, sides, sides[1:], strict=False)
             return all(OPERATORS[type(op)](a, b) for op, a, b in pairs)
         case ast.Call(func=ast.Name(id=name), args=args) if name in OVER_HISTORY:
             return OVER_HISTORY[name](_over(args[0], scope))
@@ -286,7 +286,7 @@ def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
     found = []
     for row in scope.rows():
         try:
-            found.append((row["iteration"], _value(node, scope, row)))
+            found.append((row["iteration"], _number(node, scope, row)))
         except NotKnown:
             continue
     if not found:
@@ -295,9 +295,9 @@ def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
 
 
 def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
-    in_row = row is not None and name in row
-    value = row[name] if in_row else scope.value(name)
-    if row is not None and not in_row and not scope.constant(name):  # it would be called for every frame
+    given = row or {}
+    value = given[name] if name in given else scope.value(name)
+    if row is not None and name not in row and not scope.constant(name):  # it would be called for every frame
         raise InputError(
             f"the history has no {name}: move it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
         )

@@ -20,14 +20,14 @@ import numpy as np
 
 from pmdviz.errors import InputError, shown
 
-Values = np.ndarray
+Values = np.ndarray | np.float64
 
 
 class Function(NamedTuple):
     """A function of one or two numbers, and its partial derivatives by the arguments and the value."""
 
     value: Callable[..., Values]
-    slopes: tuple[Callable[..., Values], ...]  # each of (arguments ..., value)
+    slopes: tuple[Callable[..., Values | float], ...]  # each of (arguments ..., value)
 
 
 def _or_zero(zero: Values, otherwise: Values) -> Values:
@@ -258,7 +258,7 @@ def _refused(node: ast.expr, text: str, why: str) -> InputError:
 
 def _computed(node: ast.expr, columns: dict[str, Dual], dim: int) -> Dual:
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() | float() as value):
             return Dual(np.float64(value), (None,) * dim)
         case ast.Name(id=name):
             return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * dim)

@@ -128,7 +128,7 @@ class KnobSpec(Generic[T]):
         return value
 
     def _inside(self, value: float) -> bool:
-        low, high = self.bounds
+        low, high = self.bounds or (None, None)
         above = low is None or value > low or (self.inclusive[0] and value == low)
         below = high is None or value < high or (self.inclusive[1] and value == high)
         return above and below
@@ -165,10 +165,6 @@ def whole_number(raw: Raw) -> int | None:
         return raw
     value = real_number(raw)
     return int(value) if value is not None and value.is_integer() else None
-
-
-def _parse_whole(spec: KnobSpec, raw: Raw) -> int | None:
-    return whole_number(raw)
 
 
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
@@ -208,9 +204,9 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
     return bool(raw) if isinstance(raw, (bool, np.bool_)) else None
 
 
-_PARSERS = {
+_PARSERS: dict[str, Callable] = {
     "real": _parse_real,
-    "whole": _parse_whole,
+    "whole": lambda spec, raw: whole_number(raw),
     "choice": _parse_choice,
     "flag": _parse_flag,
     "source": _parse_source,

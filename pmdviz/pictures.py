@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import NamedTuple, Never
+from typing import Any, NamedTuple, Never
 
 import numpy as np
 
@@ -45,7 +45,8 @@ class Axis(NamedTuple):
         """Where round numbers are along the axis."""
         if not self.numbered:
             return []
-        found = ticks(*sorted((self.origin + self.unit * self.low, self.origin + self.unit * self.high)), self.log)
+        low, high = sorted((self.origin + self.unit * self.low, self.origin + self.unit * self.high))
+        found = ticks(low, high, self.log)
         return [(tick - self.origin) / self.unit for tick in found if not self.whole or tick == round(tick)]
 
     @property
@@ -99,7 +100,7 @@ class Mark(NamedTuple):
     kind: str
     role: str
     columns: Mapping[str, np.ndarray | Sequence[float] | Sequence[str]]
-    look: Mapping[str, str | float | tuple[str, str]] = NOTHING
+    look: Mapping[str, Any] = NOTHING
     hover: Mapping[str, str] = NOTHING
     ids: str = ""
     drags: str = ""

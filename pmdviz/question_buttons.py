@@ -163,7 +163,7 @@ class AnswerButtons:
 
     def _more_or_less_sure(self, _: Any) -> None:
         if self._question.stored is not None:
-            self._store(self._question.stored)
+            self._store(str(self._question.stored))
 
     def _say(self, words: str) -> None:
         self.said.value = f'<span role="status">{escape(words)}</span>'
@@ -189,7 +189,7 @@ def sealed(task: str, packed: str) -> Any:
     caller = inspect.currentframe()
     names = caller.f_back.f_globals if caller is not None and caller.f_back is not None else {}
     tree = ast.parse(zlib.decompress(base64.b64decode(packed)).decode())
-    last = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
+    last: Any = tree.body.pop() if isinstance(tree.body[-1], ast.Expr) else None
     with questions.as_task(task):
         exec(compile(tree, task, "exec"), names)  # noqa: S102, the cell of the notebook itself
         return eval(compile(ast.Expression(last.value), task, "eval"), names) if last is not None else None  # noqa: S307

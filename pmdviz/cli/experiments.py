@@ -248,8 +248,8 @@ def _over(given: list[str]) -> dict[str, list[str]]:
 
 def _seeds(text: str) -> int | list[int]:
     """A number of seeds, or the seeds between commas."""
-    numbers = [whole_number(part) for part in text.split(",")]
-    if None in numbers:
+    numbers = [number for part in text.split(",") if (number := whole_number(part)) is not None]
+    if len(numbers) <= text.count(","):
         raise InputError(f"--seeds must be a number of seeds, or seeds such as 3,5,8; got {text!r}")
     return numbers if len(numbers) > 1 else numbers[0]
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -203,14 +204,14 @@ def _row(method: Any) -> list[str]:
     return [f"[`{method.name}`](settings/{method.name}.md)", *cells]
 
 
-def _table(head: Sequence[str], rows: Iterator | Sequence) -> Iterator[str]:
+def _table(head: Sequence[str], rows: Iterable[Iterable[str]]) -> Iterator[str]:
     """The lines of a Markdown table."""
     yield _line(head)
     yield "|---" * len(head) + "|"
     yield from map(_line, rows)
 
 
-def _line(cells: Sequence[str]) -> str:
+def _line(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
@@ -273,13 +274,13 @@ def _check(options: argparse.Namespace) -> int:
     return 1 if any(found.values()) else 0
 
 
-def _chosen(files: list[str]) -> dict[str, Callable[[], Any]]:
+def _chosen(files: list[str]) -> Mapping[str, Callable[[], Any]]:
     """Files, or the lessons of the package -> what reads each. Raises InputError where a file cannot be opened."""
-    from pmdviz.lessons.reading import LESSONS, read_lesson, text_of
+    from pmdviz.lessons.reading import LESSONS, find_lesson, read_lesson, text_of
 
     texts = {name: text_of(Path(name)) for name in files}
-    read = {name: lambda name=name, text=text: read_lesson(Path(name).stem, text) for name, text in texts.items()}
-    return read or {name: lambda lesson=lesson: lesson for name, lesson in LESSONS.items()}
+    read = {name: partial(read_lesson, Path(name).stem, text) for name, text in texts.items()}
+    return read or {name: partial(find_lesson, name) for name in LESSONS}
 
 
 def _faults(read: Callable[[], Any], player: Any) -> list[str]:

@@ -97,10 +97,10 @@ def main(arguments: list[str] | None = None) -> int:
         return 130
 
 
-def _said(message: Warning | str, category: type[Warning], file: str, line: int, text: str | None = None) -> str:
+def _said(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
     """A warning in one line; Python's own are as they are elsewhere."""
     plain = isinstance(message, InputWarning)
-    return f"pmdviz: {message}\n" if plain else PYTHONS_OWN(message, category, file, line, text)
+    return f"pmdviz: {message}\n" if plain else PYTHONS_OWN(message, category, filename, lineno, line)
 
 
 def _words(error: OSError) -> str:

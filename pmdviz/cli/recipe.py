@@ -118,7 +118,7 @@ def _read(path: str) -> str | bytes:
 
 def pairs(option: str, given: list[str]) -> dict[str, str]:
     """The names and values of an option that is given as NAME=VALUE, any number of times. Raises InputError."""
-    found = {}
+    found: dict[str, str] = {}
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
@@ -131,6 +131,8 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 
 
 # Progress on a terminal.
+
+_drawn = 0.0  # when a bar was
 
 
 def run_bar() -> Callable[[Any], None] | None:
@@ -165,10 +167,11 @@ def end_bar() -> None:
 
 def draw_bar(share: float, words: str, last: bool = False) -> None:
     """A bar on the terminal's standard error, at most ten times per second; the last one always."""
+    global _drawn
     now = time.monotonic()
-    if now - getattr(draw_bar, "drawn", 0.0) < 0.1 and not last:
+    if now - _drawn < 0.1 and not last:
         return
-    draw_bar.drawn = now
+    _drawn = now
     done = "█" * round(min(1.0, share) * BAR_WIDTH)
     print(f"\r{done:░<{BAR_WIDTH}} {words}", end="", file=sys.stderr, flush=True)
 

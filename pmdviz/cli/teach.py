@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -150,7 +150,7 @@ def _replayed(sheets: Iterable[Any]) -> list[Any]:
     return [judged_again(one, player) if one["lesson"] else one for one in sheets]
 
 
-def as_csv(rows: list[Mapping[str, Any]]) -> str:
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows of the same names as CSV. A text that a spreadsheet would take for a formula gets an apostrophe."""
     stream = io.StringIO()
     writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")

@@ -22,7 +22,7 @@ import threading
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import IO
+from typing import IO, TypeGuard
 
 import numpy as np
 
@@ -102,7 +102,7 @@ def read_batch(file: IO[bytes]) -> np.ndarray:
 
 MOST_BYTES = 2_000_000_000  # of a file, of what it unpacks to, and of the table in memory
 MOST_CELLS = 1_000_000_000, 100_000  # rows and columns of a table in text form
-COMPRESSED: dict[str, Callable[..., IO[bytes]]] = {".gz": gzip.open, ".bz2": bz2.open}
+COMPRESSED: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open}
 IMAGES, LABELS = 0x803, 0x801  # IDX: bytes in three dimensions and in one
 IDX, BATCH = "idx3-ubyte", "_batch"
 NUMBERED = re.compile(r"(_batch)_\d$")  # of several batches
@@ -278,7 +278,7 @@ _lock = threading.RLock()
 _forbidden = False
 
 
-def names_file(text: Json) -> bool:
+def names_file(text: Json | np.generic | bytes) -> TypeGuard[str]:
     """Whether a text is meant as the path of a file of data, pinned or not."""
     return isinstance(text, str) and suffix_of(_split(text)[0]) is not None
 

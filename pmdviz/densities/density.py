@@ -55,8 +55,13 @@ def mixed(parts: Iterable[Array]) -> Array:
 class Density(Protocol):
     """q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
 
-    particles: Array  # (m, d)
-    log_weights: Array  # (m,) logsumexp 0
+    @property
+    def particles(self) -> Array:
+        """(m, d)."""
+
+    @property
+    def log_weights(self) -> Array:
+        """(m,), logsumexp 0."""
 
     @property
     def few(self) -> bool:

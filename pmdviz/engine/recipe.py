@@ -22,7 +22,7 @@ from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
 from pmdviz.knobs import Knobs, Raw, Value, whole_number
-from pmdviz.methods import Method, find_method
+from pmdviz.methods import Method, MethodKnobs, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
 from pmdviz.version import __version__
@@ -132,7 +132,7 @@ def most_changes() -> int:
     return _most_changes
 
 
-def suited(start: Knobs, given: Collection[str], fitted: Knobs) -> Knobs:
+def suited(start: MethodKnobs, given: Collection[str], fitted: MethodKnobs) -> MethodKnobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
     if fitted is start:
         return start
@@ -178,7 +178,7 @@ def _same(mine: Json, theirs: Json) -> bool:
 
 
 def checked_changes(
-    changes: Iterable[tuple[int, Mapping[str, Raw]]], start: Knobs, way: Method, target: Target
+    changes: Iterable[tuple[int, Mapping[str, Raw]]], start: MethodKnobs, way: Method, target: Target
 ) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
     if isinstance(changes, tuple) and not changes:
@@ -203,7 +203,7 @@ def checked_changes(
     return tuple(kept)
 
 
-def changed_knobs(before: Knobs, after: Knobs) -> dict[str, Value]:
+def changed_knobs(before: MethodKnobs, after: MethodKnobs) -> dict[str, Value]:
     """The knobs that differ, with those whose default depends on one of them: left out, they would take it."""
     old, new = before.as_dict(), after.as_dict()
     differ = {name for name in new if new[name] != old[name]}
@@ -379,7 +379,7 @@ class Recipe(Portable):
     target: str
     method: str
     _options: Knobs  # of the target
-    _start: Knobs  # of the method, at iteration 0
+    _start: MethodKnobs  # of the method, at iteration 0
     seed: int
     budget: int | None
     budget_unit: str
@@ -468,7 +468,7 @@ class Recipe(Portable):
         knobs = {**(self.knobs if same_method else {}), **given}
         return Recipe(**{**parts, **values, **knobs})
 
-    def with_change(self, iteration: int, knobs: Knobs) -> Recipe:
+    def with_change(self, iteration: int, knobs: MethodKnobs) -> Recipe:
         """The recipe in which the knobs become `knobs` after `iteration`, without the changes after that.
 
         Raises InputError where the log is full.
@@ -479,7 +479,7 @@ class Recipe(Portable):
             raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
         return self._unchecked_copy(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
-    def restarted(self, knobs: Knobs, seed: int | None = None) -> Recipe:
+    def restarted(self, knobs: MethodKnobs, seed: int | None = None) -> Recipe:
         """The recipe that starts with `knobs` and has no changes, made here and now; with its own seed, or another.
 
         The knobs must have been checked, as those in force were.
@@ -524,11 +524,11 @@ class Recipe(Portable):
         """The default budget of a recipe like this: the need of the method on the target."""
         return _usual_budget(self.make_method(), self.make_target(), self.start_knobs(), self.budget_unit)
 
-    def start_knobs(self) -> Knobs:
+    def start_knobs(self) -> MethodKnobs:
         """The knobs at iteration 0."""
         return self._start
 
-    def knobs_at(self, iteration: int) -> Knobs:
+    def knobs_at(self, iteration: int) -> MethodKnobs:
         """The knobs in force after the changes made at `iteration` and before."""
         return type(self._start)(**self.values_at(iteration))
 
@@ -539,7 +539,7 @@ class Recipe(Portable):
             values.update(change)
         return values
 
-    def knobs_in_turn(self) -> Iterator[Knobs]:
+    def knobs_in_turn(self) -> Iterator[MethodKnobs]:
         """The knobs at iteration 0, and those after each change."""
         now = self.start_knobs()
         yield now
@@ -597,7 +597,7 @@ class Recipe(Portable):
         return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
 
 
-def _usual_budget(method: Method, target: Target, knobs: Knobs, unit: str) -> int:
+def _usual_budget(method: Method, target: Target, knobs: MethodKnobs, unit: str) -> int:
     each = getattr(knobs, "num_particles", 1) if unit == "evaluations" else 1  # that a row costs
     return min(MAX_BUDGET, each * method.default_budget(target, knobs))
 
@@ -637,7 +637,7 @@ def given_options(target: Target) -> dict[str, Value]:
     return {name: value for name, value in options.items() if value != specs[name].default_beside(options, usual)}
 
 
-def given_knobs(method: str, knobs: Knobs, target: Target) -> dict[str, Value]:
+def given_knobs(method: str, knobs: MethodKnobs, target: Target) -> dict[str, Value]:
     """The knobs of a method that differ from what they would be if nothing were said."""
     way = find_method(method)
     usual, specs, plain = way.fitted(way.Knobs.defaults(), target).as_dict(), knobs.specs(), knobs.as_dict()

@@ -15,8 +15,8 @@ from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole, fr
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import ACTS, Knobs, Raw, Value
-from pmdviz.methods import Method, StepBlock
+from pmdviz.knobs import ACTS, Raw, Value
+from pmdviz.methods import Method, MethodKnobs, StepBlock
 from pmdviz.methods.base import frozen
 from pmdviz.targets import Target
 
@@ -224,7 +224,7 @@ class Session:
         return self._kept.num_bytes
 
     @property
-    def knobs(self) -> Knobs:
+    def knobs(self) -> MethodKnobs:
         """The knobs in force."""
         return self.frame.knobs
 
@@ -392,7 +392,7 @@ class Session:
         """
         return self.set_all(self.knobs.replaced(**knobs))
 
-    def set_all(self, knobs: Knobs) -> Frame:
+    def set_all(self, knobs: MethodKnobs) -> Frame:
         """The same with knobs that were checked before. Raises InputError where they do not go with the target."""
         self.method.check_pair(self.target, knobs)
         at = self.frame.iteration

@@ -8,7 +8,7 @@ import html
 import math
 import re
 from collections.abc import Iterable, Mapping
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from string import Template
 from typing import Any, NamedTuple
@@ -28,7 +28,7 @@ from pmdviz.scenes import style
 # A panel as pictures, one for each value of the slider.
 
 DOT = 3.2  # px, the diameter at size 1
-LOOKS = {"dots": {"alpha": 0.6}, "points": {"alpha": 1.0}, "marker": {"width": 1.5, "dash": (3, 3)}}
+LOOKS: dict[str, dict] = {"dots": {"alpha": 0.6}, "points": {"alpha": 1.0}, "marker": {"width": 1.5, "dash": (3, 3)}}
 DASHES = {**style.DASHES, "first_path": style.DASHES["ghost"]}
 
 
@@ -208,7 +208,8 @@ def shown_values(picture: Computed) -> list[str]:
 def told(picture: Computed) -> list[str]:
     """The words of a screen reader for each value of the slider."""
     return [
-        f"{value}: " + NUMBER.sub(lambda found, place=place: number(*found.groups()).texts[place], picture.said)
+        f"{value}: "
+        + NUMBER.sub(partial(lambda place, found: number(*found.groups()).texts[place], place), picture.said)
         for place, value in enumerate(shown_values(picture))
     ]
 

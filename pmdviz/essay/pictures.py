@@ -178,7 +178,7 @@ def bayes() -> Found:
     return found(panels, rows, least=least, num_data=FIVE["num_data"], **best)
 
 
-def terms(costs: dict[str, Sequence[float]]) -> Panel:
+def terms(costs: Mapping[str, Sequence[float] | np.ndarray]) -> Panel:
     """The panel of the two parts of the cost and of their sum."""
     colours, top = ("second_path", "first_path", "ink"), 4.0
     lines = [
@@ -475,7 +475,7 @@ def variances_of(measured: Sequence[float], exact: float, added: float) -> Panel
         Layer("", "exact", static(x=ends, y=[exact, exact])),
         marker(GAMMAS, 0.0, top),
     ]
-    return Panel("Variance of q", Axis("step size γ", *ends, log=True), Axis("variance", 0.0, top), layers)
+    return Panel("Variance of q", Axis("step size γ", GAMMAS[0], 1.0, log=True), Axis("variance", 0.0, top), layers)
 
 
 OF_PARTICLES = (

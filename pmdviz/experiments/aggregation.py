@@ -423,7 +423,7 @@ class Aggregation(Experiment[AggregationKnobs]):
         values = knobs.as_dict()
         names = ("model", "data", "num_data", "dim", "components", "latent", "count", "num_shards", "combiners")
         usual = {name: values[name] for name in names} | {"draws": [knobs.num_draws]}
-        different = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
+        different: list[dict] = [usual | VARIED[knobs.varied].change(usual, level) for level in knobs.levels]
         if VARIED[knobs.varied].column == "num_draws":  # the machines' models are the same: one case for all n
             different = [usual | {"draws": [n for each in different for n in each["draws"]]}]
         kept: list[Case] = []

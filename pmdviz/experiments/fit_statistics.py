@@ -243,7 +243,7 @@ def inverse_weights(log_density: np.ndarray) -> np.ndarray:
 
 def neighbour_ratios(target: Target, points: np.ndarray) -> np.ndarray:
     """p(z with coordinate k at its next value) / p(z), (n, d); after the largest value comes the smallest."""
-    values, codes, own = np.sort(target.space.values), codes_of(target.space, points), log_p(target, points)
+    values, codes, own = np.sort(target.space.values), codes_of(target.states, points), log_p(target, points)
     following = values[(codes + 1) % len(values)]
     ratios = np.empty(points.shape)
     for k in range(points.shape[1]):
@@ -336,7 +336,7 @@ def compare_counts(
     source: Pearson 1900; simulated as in Hope 1968
     """
     p = enumerated(target)[1]
-    counts = np.bincount(numbers_of(target.space, points), minlength=len(p))
+    counts = np.bincount(numbers_of(target.states, points), minlength=len(p))
     return Compared(chi_squares(np.vstack([counts, rng.multinomial(len(points), p, size=draws)]), p))
 
 
@@ -358,7 +358,7 @@ def dksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -
     about: Discrete kernel Stein discrepancy, by ratios of the probabilities of states that differ in one coordinate.
     source: Yang, Liu, Rao, Neville 2018
     """
-    codes, scores = codes_of(target.space, points), 1 - neighbour_ratios(target, points)
+    codes, scores = codes_of(target.states, points), 1 - neighbour_ratios(target, points)
     return 1.0, lambda h: dksd_kernel(codes, scores, len(target.space.values), h)
 
 
@@ -396,7 +396,7 @@ def gf_kernels(surrogate: Surrogate) -> MakeKernels:
     """
 
     def kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
-        latent = latent_of(rng, target.space, points)
+        latent = latent_of(rng, target.states, points)
         weights, scores = surrogate(target, points, latent)
         return median_square(latent), lambda h: gf_kernel(latent, weights, h, scores)
 
@@ -453,7 +453,7 @@ def integrated_kernels(rng: np.random.Generator, target: Target, points: np.ndar
     about: Gradient-free kernel Stein discrepancy with its mean over the latent points instead of one draw of them.
     source: ours, from Han 2019 (thesis), Algorithm 10
     """
-    codes, weights = codes_of(target.space, points), inverse_weights(log_p(target, points))
+    codes, weights = codes_of(target.states, points), inverse_weights(log_p(target, points))
     usual = max(LEAST, SHARE * 2 * target.dim)
     return usual, lambda h: integrated_kernel(codes, weights, len(target.space.values), h)
 

@@ -80,7 +80,7 @@ def perturbed_machine(temperature: float, level: float) -> Draws:
     p = machine()
     q = copy.copy(p)
     q.weights = p.weights + level * stream("perturbation").standard_normal(p.weights.shape)
-    return Enumeration(q.space, q.log_joint).sample
+    return Enumeration(q.states, q.log_joint).sample
 
 
 def weak(temperature: float, field_sd: float = 0.0) -> Target:

@@ -78,7 +78,7 @@ class ExperimentResult:
 
     def to_dict(self) -> Json:
         """Everything as plain values, None where a number is unavailable."""
-        parts = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
+        parts: dict[str, Json] = {"experiment": self.experiment, "knobs": dict(self.knobs), "summary": self.summary}
         return finite({**parts, "rows": self.rows, "failed": [*self.failed]})
 
     def csv(self) -> str:

@@ -63,7 +63,7 @@ def _others() -> tuple[Line, ...]:
 def _line(name: str) -> Line:
     method = METHODS[name]
     size = "num_particles" if "num_particles" in method.Knobs.specs() else ""
-    sizes = () if not size else FEW if method.Knobs().work(1).kernels else MANY
+    sizes: tuple[int, ...] = () if not size else FEW if method.Knobs().work(1).kernels else MANY
     most = method.Knobs.specs()[size].bounds[1] if size else None
     if most is not None and sizes and sizes[-1] > most:
         sizes = tuple(int(most * share / sizes[-1]) for share in sizes)
@@ -149,7 +149,7 @@ def _peak_kb(work: Callable[[], tuple]) -> float:
         tracemalloc.stop()
 
 
-def exponents(costs: list[Cost], name: str) -> dict[str, float | None]:
+def exponents(costs: Sequence[Cost], name: str) -> dict[str, float | None]:
     """Fitted powers of m, N and d in time and memory of a line; None where a step has no m."""
     mine = [cost for cost in costs if cost.name == name]
     found = {}

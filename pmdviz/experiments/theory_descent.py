@@ -212,7 +212,7 @@ class Descent(Experiment[DescentKnobs]):
 def theory(case: Case, h: float) -> Theory:
     """The exact recursion at step size h."""
     target = make_target(TARGET, **_options(case))
-    groups = {"single": [(k,) for k in range(target.dim)], "joint": [tuple(range(target.dim))]}
+    groups: dict[str, list] = {"single": [(k,) for k in range(target.dim)], "joint": [tuple(range(target.dim))]}
     blocks = groups.get(case["grouping"]) or [block.coordinates for block in target.blocks]
     return Theory(target.precision, tuple(map(tuple, blocks)), h)
 

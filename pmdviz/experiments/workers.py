@@ -40,7 +40,8 @@ from pmdviz.files import atomic_write, file_path, real_path
 from pmdviz.kernels import pool
 from pmdviz.knobs import Value
 
-C, R = TypeVar("C"), TypeVar("R")  # a piece of work, and its result
+C = TypeVar("C")  # a piece of work
+R = TypeVar("R")  # its result
 
 # A table of finished runs on disk. It is whole at every moment, because each state is written aside and moved in place.
 

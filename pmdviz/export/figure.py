@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path as FilePath
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import IO, Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 from matplotlib import rc_context
@@ -34,7 +34,7 @@ from pmdviz.scenes.race import Columns, Letters, RaceScene, tile_words, tiles_pi
 from pmdviz.scenes.style import PATH_COLOURS, Theme, palette
 
 S = TypeVar("S")  # a scene, of a run or of a race
-Style = str | float | bool | tuple | Mapping[str, str | float] | Transform  # of an artist
+Style: TypeAlias = "str | float | bool | tuple | Mapping[str, str | float] | Transform"  # of an artist
 Dash = str | tuple[int, tuple[float, ...]]
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
@@ -165,7 +165,7 @@ class FigureLayout:
 def dash(pattern: str | Sequence[float], width: float) -> Dash:
     """A dash in px, or of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
     found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
-    return "solid" if found == "solid" or not found else (0, tuple(part / width for part in found))
+    return "solid" if isinstance(found, str) or not found else (0, tuple(float(part) / width for part in found))
 
 
 def line(
@@ -450,7 +450,7 @@ class Drawing(Generic[S]):
             artist.draw(self.canvas.renderer)
         return np.asarray(self.canvas.buffer_rgba())
 
-    def save(self, scene: S, path: FilePath, form: str) -> None:
+    def save(self, scene: S, path: FilePath | IO[bytes], form: str) -> None:
         """The scene as a file of a format that matplotlib writes; the same scene gives the same bytes."""
         self._take(scene)
         self._animate(False)

@@ -76,7 +76,7 @@ def _histories(result: RaceResult) -> dict[str, np.ndarray]:
     """One history behind the other; what one of them has not measured is NaN."""
     found = result.histories
     lengths = [len(history["iteration"]) for history in found.values()]
-    keys = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
+    keys: dict[str, list] = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
     names = dict.fromkeys(name for history in found.values() for name in history)
     nothing = [np.full(length, np.nan) for length in lengths]
     return {name: np.repeat(_column(each), lengths) for name, each in keys.items()} | {
@@ -203,7 +203,8 @@ class Film(Shown):
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        session, marks, rows = Session(self.run.recipe), [], {}
+        session, marks = Session(self.run.recipe), []
+        rows: dict = {}
         before = session.frame
         for iteration in self.iterations:
             while session.frame.iteration < iteration and not session.done:
@@ -245,7 +246,7 @@ class Film(Shown):
 
     def _seconds(self, iterations: ArrayLike) -> np.ndarray:
         """Computing time of the run itself, not of its replay: the same film at every export."""
-        return np.interp(iterations, self.run.history["iteration"], self.run.history["seconds"])
+        return np.interp(np.asarray(iterations), self.run.history["iteration"], self.run.history["seconds"])
 
 
 def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str, float]]) -> Mapping[str, np.ndarray]:

@@ -8,7 +8,7 @@ import html
 import json
 from collections.abc import Iterable, Mapping
 from string import Template
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -61,10 +61,10 @@ def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     """The recipe of a run, or the two of a race. Raises InputError where a race has others."""
     if isinstance(film, Film):
         return [film.run.recipe]
-    race, entrants = film.result.recipe, film.result.entrants
+    race, entrants = film.what.recipe, film.what.entrants
     if len({one.method for one in entrants}) != len(entrants) or len(entrants) > MOST:
         raise InputError(f"a live page has one method, or {MOST} different ones; got {', '.join(film.labels)}")
-    return [one.recipe(film.result.target, film.seed, race.budget, race.budget_unit) for one in entrants]
+    return [one.recipe(film.what.target, film.seed, race.budget, race.budget_unit) for one in entrants]
 
 
 def page(shown: Mapping[str, Shown], **more: Json) -> str:
@@ -108,7 +108,8 @@ def _hash(text: str) -> str:
 
 def lab(shown: Mapping[str, Shown]) -> dict[str, Json]:
     """All that the page is given. Targets that several runs share are in it once."""
-    kernels, targets, keys, runs = values.kernels(), {}, {}, {}
+    kernels, targets, runs = values.kernels(), {}, {}
+    keys: dict[str, str] = {}
     for name, one in shown.items():
         target = one.recipe.make_target()
         for recipe in filter(None, (one.recipe, one.other)):
@@ -147,7 +148,7 @@ def run_value(one: Shown, target: Target, key: str) -> dict[str, Json]:
         "recipe": recipe.to_dict(),
         "floor": floor if floor["tv"] is not None else None,
         "compare": other.method if other else "",
-        "compared": other and values.settings_value(other.start_knobs()),
+        "compared": values.settings_value(other.start_knobs()) if other else None,
     }
 
 
@@ -182,12 +183,12 @@ def method_value(name: str) -> dict[str, Json]:
 def spec_value(spec: KnobSpec) -> dict[str, Json]:
     """A declaration for the page: what a slider needs to be built."""
     low, high = spec.soft_bounds or spec.bounds or (0, 1)
-    by = spec.default_by and [spec.default_by[0], dict(spec.default_by[1])]
+    by: Any = spec.default_by and [spec.default_by[0], dict(spec.default_by[1])]
     return {
         "name": spec.name, "label": spec.label, "help": spec.help, "unit": spec.unit if len(spec.unit) < 20 else "",
         "kind": spec.kind, "low": low, "high": high, "log": bool(spec.log and low and low > 0), "basic": spec.basic,
         "choices": list(spec.choices), "words": dict(spec.words), "acts": spec.acts, "default_by": by,
-        "only_if": spec.only_if and {name: list(wanted) for name, wanted in spec.only_if.items()},
+        "only_if": {name: list(wanted) for name, wanted in spec.only_if.items()} if spec.only_if else None,
     }  # fmt: skip
 
 

@@ -186,7 +186,7 @@ def _layers(names: Raw) -> dict[str, bool]:
     listed = names.split(",") if isinstance(names, str) else names
     if not isinstance(listed, Iterable) or not all(isinstance(name, str) for name in listed):
         raise InputError(f"layers must be names out of {', '.join(LAYERS)}; got {shown(names)}")
-    wanted = [name.strip() for name in listed]
+    wanted = [str(name).strip() for name in listed]
     for name in wanted:
         if name not in LAYERS:
             raise unknown("layer", name, LAYERS)

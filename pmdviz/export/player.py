@@ -15,7 +15,7 @@ import numpy as np
 
 from pmdviz.export.films import Film, RaceFilm, Scene, race_traces_of, stage_of, traces_of
 from pmdviz.export.live import live_page
-from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, RaceLook
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import Json, script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
@@ -167,7 +167,7 @@ class Player(Generic[S]):
     def __init__(self, film: Film | RaceFilm, scenes: Iterable[S]) -> None:
         self.film, self.look = film, film.look
         self.insides: list[Inside] = []
-        self.scenes = [self.kept(scene) for scene in scenes]
+        self.scenes: list[S] = [self.kept(scene) for scene in scenes]
         first = self.pictures(self.scenes[0])
         self.drawn = [
             [one._replace(x=start.x, y=start.y) for one, start in zip(self.pictures(scene), first, strict=True)]
@@ -253,10 +253,11 @@ class Page(Player[Scene]):
 def weighed(mark: Mark, columns: StageColumns) -> Mark:
     """Dots whose sizes say their weights: the script takes the largest ones back to `most` px."""
     hover = {words: form for words, form in mark.hover.items() if "{log_density" not in form}  # a film has none
-    weight, share = mark.columns["weight"], INK * columns.num_particles / max(columns.drawn, 1)
+    weight, size = (np.asarray(mark.columns[name]) for name in ("weight", "size"))
+    share = INK * columns.num_particles / max(columns.drawn, 1)
     if np.isnan(weight).any():
         return mark._replace(hover={words: form for words, form in hover.items() if "{weight" not in form})
-    look = {**mark.look, "area": share, "most": float(mark.columns["size"].max(initial=0.0))}
+    look = {**mark.look, "area": share, "most": float(size.max(initial=0.0))}
     drawn = {**mark.columns, "size": np.sqrt(weight * share).astype(np.float32)}
     del drawn["weight"]
     return mark._replace(columns=drawn, look=look, hover=hover)
@@ -291,6 +292,7 @@ class RacePage(Player[RaceScene]):
 
     what = "race"
     film: RaceFilm
+    look: RaceLook
 
     def pictures(self, scene: RaceScene) -> list[Picture]:
         """The tiles, and the traces if they are wanted."""

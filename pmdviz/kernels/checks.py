@@ -8,7 +8,7 @@ Rng = np.random.Generator
 
 def plain(values: Array, dtype: type = np.float64) -> Array:
     """`values` as a C-contiguous array open to writing: a read-only one is another type and would be compiled again."""
-    array = np.ascontiguousarray(values, dtype=dtype)
+    array = np.ascontiguousarray(values, dtype=dtype)  # type: Array
     return array if array.flags.writeable else array.copy()
 
 

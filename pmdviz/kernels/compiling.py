@@ -205,7 +205,7 @@ class Compiler:
 
     def _run(self) -> None:
         """Take one call after the other, until none is left."""
-        process = None
+        process: Process | None = None
         while True:
             with self._change:
                 taken = self._take()
@@ -224,7 +224,8 @@ class Compiler:
                 if not _is_loaded(call):
                     self.is_cold = True  # some kernel was not in the cache
                     if process is not None and process.niceness > niceness:
-                        process = process.end()
+                        process.end()
+                        process = None
                     process = process or Process()
                     seconds = process.compile(call, niceness)
                     if not _is_loaded(call):
@@ -279,7 +280,8 @@ class Process:
     """Another process that compiles the calls whose words it reads from its standard input."""
 
     def __init__(self) -> None:
-        self.niceness, self._process, self._failures = FOR_A_CALLER, None, 0
+        self.niceness, self._failures = FOR_A_CALLER, 0
+        self._process: subprocess.Popen[str] | None = None
         self._errors = tempfile.TemporaryFile()
 
     def compile(self, call: Call, niceness: int) -> float | None:

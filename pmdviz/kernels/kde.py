@@ -220,18 +220,19 @@ def log_normaliser(cholesky: Array) -> float:
 
 def whiten(values: Array, centre: Array, cholesky: Array) -> Array:
     """L^-1 (x - centre) sqrt(log2(e) / 2) for each row x of `values` (n, d), as columns (d, n), n padded with zeros."""
-    out = _aligned(values.shape[1], -(-len(values) // PADDED) * PADDED)
+    out = _aligned((values.shape[1], -(-len(values) // PADDED) * PADDED))
     out[:, len(values) :] = 0.0
     _forward_substitution(values, centre, cholesky / SCALE, out)
     return out
 
 
-def _aligned(rows: int, columns: int, dtype: type = np.float64) -> Array:
+def _aligned(shape: tuple[int, ...], dtype: type = np.float64) -> Array:
     """An empty array that starts at a cache line: loops that load more than they compute are a third faster on it."""
     size = np.dtype(dtype).itemsize
-    raw = np.empty(rows * columns + LINE // size, dtype)
+    count = int(np.prod(shape))
+    raw: Array = np.empty(count + LINE // size, dtype)
     skip = -raw.ctypes.data % LINE // size
-    return raw[skip : skip + rows * columns].reshape(rows, columns)
+    return raw[skip : skip + count].reshape(shape)
 
 
 def _log_sums(columns: Array, base: Array, targets: Array, num_points: int) -> Array:
@@ -251,7 +252,7 @@ def _log_sums(columns: Array, base: Array, targets: Array, num_points: int) -> A
 
 def _log_sums_single(columns: Array, base: Array, targets: Array, num_points: int) -> Array:
     """The same with the pairs in float32; faint rows are done again in float64."""
-    short = _aligned(*columns.shape, np.float32)
+    short = _aligned(columns.shape, np.float32)
     short[:] = columns
     weights, rows = np.maximum(base, LOG_ZERO_SINGLE).astype(np.float32), targets.T.astype(np.float32, order="C")
     sums = np.empty(num_points)
@@ -279,7 +280,7 @@ def _are_near(*whitened: Array) -> bool:
 
 def _buffers(columns: Array) -> Array | None:
     """Room for the exponents of two rows, where they do not fit into registers."""
-    return _aligned(2, SMALLER_TILE, columns.dtype.type) if len(columns) > 3 else None
+    return _aligned((2, SMALLER_TILE), columns.dtype.type) if len(columns) > 3 else None
 
 
 @jit
@@ -324,7 +325,7 @@ def kernels_of(points: Array, log_weights: Array, judged: Array, own: Array) -> 
     (m, d), n = points.shape, len(judged)
     log_weights, own = vector(log_weights, "log_weights", m), plain(own, np.int64)
     bound = log_weights.max()
-    columns = _aligned(d, -(-m // PADDED) * PADDED)
+    columns = _aligned((d, -(-m // PADDED) * PADDED))
     columns[:, m:] = 0.0
     columns[:, :m] = points.T * SCALE
     base = np.full(columns.shape[1], LOG_ZERO)
@@ -347,7 +348,7 @@ def leave_one_out(kernels: Kernels, h: float, exact: bool = False) -> Array:
     In float32, and -inf where that is too coarse: there the sum is below 1e-25 of its bound; `exact` is for those.
     """
     kind, (n, d) = np.float64 if exact else np.float32, (len(kernels.own), len(kernels.columns))
-    columns, rows = _aligned(*kernels.columns.shape, kind), np.empty(kernels.rows.shape, kind)
+    columns, rows = _aligned(kernels.columns.shape, kind), np.empty(kernels.rows.shape, kind)
     _times(kernels.columns, np.sqrt(1 - h * h) / h, columns)
     _times(kernels.rows, 1 / h, rows)
     sums, tops = np.zeros(n), np.zeros(n)

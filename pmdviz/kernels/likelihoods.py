@@ -489,7 +489,7 @@ def volatility_squares(mu: Array, var: Array, phi: Array, points: Array, first: 
     return _of_paths(_squares, points, (mu, var, phi), (first,), ())[0]
 
 
-def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> tuple[Array, Array]:
+def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 1.0) -> Rows:
     """A and B (m,): as a function of mu the squares are A mu^2 - 2 B mu + const.
 
     With `times` T - 1 the later terms of B are counted so often, as printed in the paper, which is a mistake.
@@ -499,7 +499,7 @@ def volatility_mean_terms(phi: Array, points: Array, first: int, times: float = 
 
 def volatility_gradient(
     mu: Array, var: Array, phi: Array, precision: Array, points: Array, first: int, y: Array = NO_RETURNS
-) -> tuple[Array, Array]:
+) -> Rows:
     """E over mu ~ N(mu, var) and E(1/s2) = precision of the gradient of log p(x | mu, phi, s2), and p(y | x) if given.
 
     In psi = atanh phi (m,), which is finite for phi = 1 too, and in the points (m, d), whose other columns are left

@@ -203,8 +203,8 @@ class MixtureModel(NamedTuple):
 
 def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> MixtureModel:
     """The mixture with a prior N(0, prior_sd^2 I) on N data."""
-    constants = SCALE / positive(sigma_x, "sigma_x"), *_log_shares(p)
-    return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), tuple(map(float, constants)))
+    scale, (share, other) = float(SCALE / positive(sigma_x, "sigma_x")), map(float, _log_shares(p))
+    return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), (scale, share, other))
 
 
 def _model_log_joint(model, theta, x):

@@ -11,24 +11,26 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 import panel as pn
 from bokeh.document import Document
+from bokeh.model import Model
 from panel.io.state import state
 
 from pmdviz.errors import InputError
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.kernels.compiling import compiler
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css, panel_internals
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
 from pmdviz.scenes.race import RaceScene
 
 if TYPE_CHECKING:
+    from pmdviz.export.figure import Drawing, S
     from pmdviz.lab.notebook_widget import PageWidget
 
 # The picture of a live page that a saved notebook keeps, drawn like exported ones.
@@ -39,7 +41,7 @@ PNG = "image/png"
 _still_pool = DaemonPool(1, "pmdviz-still", GIVES_WAY)
 
 
-class Still:
+class Still(Generic[Shown]):
     """An output of its own under the live page, replaced through its display id: the live one is never touched.
 
     Parameters
@@ -50,15 +52,16 @@ class Still:
         Gives PNG bytes, or None where the library that draws is not installed; runs in a thread.
     """
 
-    def __init__(self, name: str, draw: Callable[[Any], bytes | None]) -> None:
-        self._name, self._draw = name, draw
+    def __init__(self, name: str, draw: Callable[[Shown], bytes | None]) -> None:
+        self._name = name
+        self._draw: Callable[[Shown], bytes | None] = draw
         self._handle: Any = None
-        self._wanted: tuple[Any, str] | None = None  # a snapshot, and it in words
-        self._last: Any = None  # the snapshot that was asked for last
+        self._wanted: tuple[Shown, str] | None = None  # a snapshot, and it in words
+        self._last: Shown | None = None  # the snapshot that was asked for last
         self._at, self._busy = -STILL_S, False
         self._now = asyncio.Event()  # it stands still: no need to wait
 
-    def begin(self, words: str, snapshot: Any = None) -> None:
+    def begin(self, words: str, snapshot: Shown | None = None) -> None:
         """Put the output under the cell: a picture of `snapshot`, or words until there is one."""
         from IPython.display import display
 
@@ -66,7 +69,7 @@ class Still:
         png = None if snapshot is None else self._draw(snapshot)
         self._handle = display(self._bundle(words, png), raw=True, display_id=True)
 
-    def follow(self, snapshot: Any, words: str, playing: bool) -> None:
+    def follow(self, snapshot: Shown, words: str, playing: bool) -> None:
         """Take the picture again where it has changed: at once when it stands still, now and then while it plays."""
         (self._now.clear if playing else self._now.set)()
         if self._handle is None or snapshot is self._last:
@@ -76,7 +79,7 @@ class Still:
             self._busy = True
             asyncio.get_running_loop().create_task(self._take()).add_done_callback(log_failure)
 
-    def settle(self, words: str, snapshot: Any) -> None:
+    def settle(self, words: str, snapshot: Shown) -> None:
         """Take the picture again here and now where the words have changed: no live page does."""
         if self._handle is not None and words != self._words:
             self._words = words
@@ -139,7 +142,7 @@ def _theme(dark: bool) -> dict[str, str]:
     return {"theme": "dark" if dark else "light"}
 
 
-def _png(picture: Any, scene: Any) -> bytes:
+def _png(picture: Drawing[S], scene: S) -> bytes:
     file = io.BytesIO()
     picture.save(scene, file, "png")
     return file.getvalue()
@@ -150,7 +153,7 @@ def _png(picture: Any, scene: Any) -> bytes:
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
 ELSEWHERE = "In this editor Panel cannot hold a live lab: take ipywidgets, as in <code>HBox([lab.widget, ...])</code>."
 
-_in_view: set[Any] = set()  # pages that a browser shows: they stay although no other code may hold them
+_in_view: set[InNotebook] = set()  # pages that a browser shows: they stay although no other code may hold them
 
 
 def in_notebook() -> bool:
@@ -179,12 +182,12 @@ def _after_each_cell(page: InNotebook) -> None:
     events.register("post_run_cell", settle)
 
 
-class InNotebook:
+class InNotebook(Generic[Shown]):
     """What a live page (`pmdviz.lab.pages.page.LivePage`) needs in a notebook."""
 
     _widget: PageWidget | None = None
     _still: Still | None = None
-    _shown: tuple[Any, Any, Document] | None = None  # layout, its Bokeh model, their document
+    _shown: tuple[pn.Column, Model, Document] | None = None  # layout, its Bokeh model, their document
     _views = 0  # counts: plans for an earlier view are dropped
 
     @property
@@ -232,7 +235,7 @@ class InNotebook:
         else:
             self._still.settle(self._words(snapshot), snapshot)
 
-    def __panel__(self) -> Any:
+    def __panel__(self) -> pn.viewable.Viewable:
         """For Panel's own layouts, in a notebook or on a page that is served."""
         if in_notebook():
             if not panel_internals.is_loaded():
@@ -246,7 +249,7 @@ class InNotebook:
             pn.state.on_session_destroyed(lambda context: self.stop())
         return self._layout()
 
-    def _layout(self) -> Any:
+    def _layout(self) -> pn.Column:
         return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
     def _serve(self, doc: Document) -> None:
@@ -274,9 +277,9 @@ class InNotebook:
 
     def out_of_view(self) -> None:
         """The browser has taken the page away; unless it comes back at once, everything of it ends."""
-        asyncio.get_running_loop().call_later(GRACE_S, self._leave, self._views)
+        asyncio.get_running_loop().call_later(GRACE_S, self._gone, self._views)
 
-    def _leave(self, view: int) -> None:
+    def _gone(self, view: int) -> None:
         if view == self._views:
             self._take_down()
             _in_view.discard(self)
@@ -294,7 +297,7 @@ class InNotebook:
         panel_internals.forget(layout, root)
         self.screen.sender.live(False)
 
-    def turned(self, trait: str, value: Any) -> None:
+    def turned(self, trait: str, value: Value) -> None:
         """A trait of the widget was set, in Python or by another widget."""
         if trait == "playing":
             self.live.play(value)
@@ -314,22 +317,22 @@ class InNotebook:
 
     # What pages say of themselves
 
-    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Any]]:
+    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Value]]:
         """Knobs that are traits of the widget, and their values."""
         return {}, {}
 
-    def _told(self) -> Mapping[str, Any]:
+    def _told(self) -> Mapping[str, Value]:
         """Traits of the widget as they are now, at least the iteration."""
         raise NotImplementedError
 
-    def _present(self) -> Any:
+    def _present(self) -> Shown:
         """A snapshot of the run as it is, also before it was shown."""
         raise NotImplementedError
 
-    def _words(self, snapshot: Any) -> str:
+    def _words(self, snapshot: Shown) -> str:
         """A snapshot in a sentence."""
         raise NotImplementedError
 
-    def _draw(self, snapshot: Any) -> bytes | None:
+    def _draw(self, snapshot: Shown) -> bytes | None:
         """A picture of a snapshot as PNG, drawn in a thread; None where it cannot be drawn."""
         return None

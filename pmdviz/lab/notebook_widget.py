@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import anywidget
 import bokeh
@@ -24,12 +24,18 @@ import panel
 import traitlets
 from bokeh.core.json_encoder import serialize_json
 from bokeh.core.serialization import Serialized
+from bokeh.document import Document
+from bokeh.document.events import DocumentPatchedEvent
 from bokeh.protocol import Protocol
 from panel.io.state import set_curdoc
 
-from pmdviz.knobs import KnobSpec
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab.css import static
+from pmdviz.lab.loop.locked import Ts
 from pmdviz.lab.loop.task import running_loop
+
+if TYPE_CHECKING:
+    from pmdviz.lab.pages.page import LivePage
 
 KINDS = {
     "whole": traitlets.CInt,
@@ -52,10 +58,12 @@ class PageWidget(anywidget.AnyWidget):
     iteration = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
 
-    def __init__(self, page: Any, knobs: Mapping[str, KnobSpec], values: Mapping[str, Any]) -> None:
+    def __init__(self, page: LivePage, knobs: Mapping[str, KnobSpec], values: Mapping[str, Value]) -> None:
         self._page = weakref.ref(page)  # ipywidgets keeps every widget forever; a page without a holder may go
         self._loop = running_loop()
-        self._view, self._doc, self._events, self._telling = "", None, [], False
+        self._view, self._telling = "", False
+        self._doc: Document | None = None
+        self._events: list[DocumentPatchedEvent] = []
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
         self.add_traits(**{name: KINDS[spec.kind](values[name]).tag(sync=True) for name, spec in free.items()})
         super().__init__()
@@ -63,7 +71,7 @@ class PageWidget(anywidget.AnyWidget):
         self.observe(lambda change: self._soon(self._turned, change.name), ["playing", *free])
         weakref.finalize(page, self.close)
 
-    def _soon(self, act: Callable[..., None], *args: Any) -> None:
+    def _soon(self, act: Callable[[*Ts], None], *args: *Ts) -> None:
         """Do it on the kernel's own event loop: JupyterLab may deliver messages of widgets in another thread."""
         if self._telling:
             return
@@ -72,7 +80,7 @@ class PageWidget(anywidget.AnyWidget):
         else:
             self._loop.call_soon_threadsafe(act, *args)
 
-    def tell(self, **traits: Any) -> None:
+    def tell(self, **traits: Value) -> None:
         """What the traits are now, without hearing of it."""
         new = {name: value for name, value in traits.items() if self.has_trait(name) and getattr(self, name) != value}
         self._telling = True
@@ -105,7 +113,7 @@ class PageWidget(anywidget.AnyWidget):
         elif what == "gone":
             self._with_page(lambda page: page.out_of_view())
 
-    def _with_page(self, act: Callable[[Any], None]) -> None:
+    def _with_page(self, act: Callable[[LivePage], None]) -> None:
         page = self._page()
         if page is not None:
             with set_curdoc(self._doc):
@@ -132,7 +140,7 @@ class PageWidget(anywidget.AnyWidget):
 
     # Changes of the document
 
-    def _document_patched(self, event: Any) -> None:
+    def _document_patched(self, event: DocumentPatchedEvent) -> None:
         if event.setter is not self:
             if not self._events:
                 asyncio.get_running_loop().call_soon(self._flush)

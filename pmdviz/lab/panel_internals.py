@@ -14,11 +14,16 @@ from contextlib import contextmanager
 from typing import Any
 
 from bokeh.document import Document
+from bokeh.model import Model
 from panel.config import panel_extension
+from panel.custom import ReactiveESM
 from panel.io import server
 from panel.io.state import state
+from panel.viewable import Viewable
 from panel.widgets import Select
-from param.parameterized import discard_events
+from param.parameterized import Event, discard_events
+
+from pmdviz.files import Json
 
 parse_component_path = server.ComponentResourceHandler.parse_url_path  # (handler, path): the file of a component
 
@@ -43,13 +48,13 @@ def adopt(doc: Document) -> None:
     state._connected[doc], state._thread_id_[doc] = True, threading.get_ident()
 
 
-def forget(layout: Any, root: Any) -> None:
+def forget(layout: Viewable, root: Model) -> None:
     """Take a layout down that was shown with this root."""
     layout._cleanup(root)
     state._views.pop(root.ref["id"], None)
 
 
-def set_directly(component: Any, **values: Any) -> None:
+def set_directly(component: ReactiveESM, **values: Json) -> None:
     """Set parameters of a component with a script, and the models that show it at once: no handler hears of it.
 
     Panel's own way costs 0.8 ms of CPU, mostly to look for attributes that its model lacks: too much for every frame.
@@ -65,7 +70,7 @@ def is_loaded() -> bool:
     return bool(panel_extension._loaded)
 
 
-def replace_parse_component_path(parse: Callable[[Any, str], str]) -> None:
+def replace_parse_component_path(parse: Callable[[server.ComponentResourceHandler, str], str]) -> None:
     """Have addresses under /components/ read by it, instead of `parse_component_path`."""
     server.ComponentResourceHandler.parse_url_path = parse
 
@@ -76,7 +81,7 @@ class LabelledSelect(Select):
     The browser compares with labels alone, and Panel 1.9 and 1.10 send it values.
     """
 
-    def _process_param_change(self, params: dict[str, Any]) -> dict[str, Any]:
+    def _process_param_change(self, params: dict[str, Json]) -> dict[str, Json]:
         found = super()._process_param_change(params)
         if lost := found.get("disabled_options"):
             found["disabled_options"] = [label for label, value in self.options.items() if value in lost]
@@ -89,5 +94,5 @@ class PatientSelect(Select):
     A choice waits 50 ms or more. Panel drops it where the page sets the select meanwhile, as an answer to another one.
     """
 
-    def _update_model(self, events: dict[str, Any], msg: dict[str, Any], *where: Any) -> None:
+    def _update_model(self, events: dict[str, Event], msg: dict[str, Json], *where: Any) -> None:
         super()._update_model(events, {name: value for name, value in msg.items() if name not in self._events}, *where)

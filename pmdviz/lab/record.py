@@ -74,7 +74,7 @@ def _kernels(density: Density) -> dict[str, np.ndarray]:
         particles, centres = density.particles[density.labels == c], density.centres[density.labels == c]
         pull = np.linalg.norm(np.std(centres, axis=0)) / np.linalg.norm(np.std(particles, axis=0))
         means[c] = (centres - pull * particles).mean(axis=0) / (1 - pull)
-    return {"means": means, "factors": factors, "pull": pull}
+    return {"means": means, "factors": factors, "pull": np.asarray(pull)}
 
 
 def _series(target: Target) -> np.ndarray:

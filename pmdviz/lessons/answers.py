@@ -34,7 +34,8 @@ def _recipe(lesson: Lesson, step: Step) -> dict[str, Any]:
 def _rows(progress: Progress, step: Step) -> list[dict[str, Any]]:
     found = []
     for part, ask in step.asks.items():
-        answer, verdict = (of.get(f"{step.name}/{part}") for of in (progress.answers, progress.verdicts))
+        key = f"{step.name}/{part}"
+        answer, verdict = progress.answers.get(key), progress.verdicts.get(key)
         grade = verdict.grade if verdict is not None else ""
         value, confidence = answer if answer is not None else ("", "")
         found.append(row(f"{step.name}/{part}", ask.text, value, confidence, grade))

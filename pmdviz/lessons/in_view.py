@@ -87,8 +87,8 @@ def _faults_of_ask(view: View, part: str, ask: Ask, scope: Scope) -> Iterator[st
     elif view.run is None and names and view.source is not view.step:
         yield "its answer is in view before it is given: the race is over, and its table shows all figures"
     traced = {name for name in names if any(name in group.metrics for group in GROUPS.values())}
-    seen = view.in_traces | view.in_status
-    if view.run is not None and traced and not traced & seen:
+    drawn = view.in_traces | view.in_status
+    if view.run is not None and traced and not traced & drawn:
         yield f"it needs {', '.join(sorted(traced))}, which the page does not show; set `trace`"
 
 

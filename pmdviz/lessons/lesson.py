@@ -16,6 +16,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.expressions import Expression, Scope
+from pmdviz.files import Json
 from pmdviz.knobs import real_number
 from pmdviz.presets import (
     Diagnoses,
@@ -73,7 +74,7 @@ def side(value: float, right: float, tolerance: float, scale: float = 0.0) -> st
     return "close" if within(value, right, tolerance, scale) else "low" if value < right else "high"
 
 
-def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Answer:
+def checked_answer(value: Json, confidence: str, options: Collection[str]) -> Answer:
     """One of the options, or a number where there are none. Raises InputError for any other answer."""
     if confidence and confidence not in CONFIDENCES:
         raise unknown("confidence", confidence, CONFIDENCES)
@@ -87,7 +88,7 @@ def checked_answer(value: Any, confidence: str, options: Collection[str]) -> Ans
     return Answer(number, confidence)
 
 
-def _right(value: Any, key: str, what: str) -> bool | Expression:
+def _right(value: Json, key: str, what: str) -> bool | Expression:
     return value if isinstance(value, bool) else expression(value, key, what)
 
 
@@ -152,7 +153,7 @@ class Number:
 LETTERS = "abcdefgh"
 
 
-def _options(value: Any, key: str, what: str) -> dict[str, Option]:
+def _options(value: Json, key: str, what: str) -> dict[str, Option]:
     if not isinstance(value, list) or len(value) < 2:
         raise InputError(f"the options of {what} are a list of at least two entries; got {shown(value)}")
     if len(value) > len(LETTERS):
@@ -164,7 +165,7 @@ def _options(value: Any, key: str, what: str) -> dict[str, Option]:
     return found
 
 
-def _number(value: Any, key: str, what: str) -> Number:
+def _number(value: Json, key: str, what: str) -> Number:
     return read(Number, value, f"the number of {what}")
 
 
@@ -177,7 +178,7 @@ class Ask:
     number: Annotated[Number | None, _number] = None
     confidence: Flag = True
 
-    def checked(self, value: Any, confidence: str = "") -> Answer:
+    def checked(self, value: Json, confidence: str = "") -> Answer:
         """An answer to it. Raises InputError for an invalid answer."""
         return checked_answer(value, confidence, self.options)
 
@@ -195,7 +196,7 @@ class Ask:
         return Verdict(found == "close", getattr(self.number, found).words(scope), near)
 
 
-def _ask(value: Any, key: str, what: str) -> Ask:
+def _ask(value: Json, key: str, what: str) -> Ask:
     what = f"`{key}` of {what}"
     found = read(Ask, value, what)
     if bool(found.options) == (found.number is not None):
@@ -206,7 +207,7 @@ def _ask(value: Any, key: str, what: str) -> Ask:
 HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all that needs it, curves, the status line
 
 
-def _hides(value: Any, key: str, what: str) -> tuple[str, ...]:
+def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise InputError(f"`{key}` of {what} must be a list of some of {', '.join(HIDES)}; got {shown(value)}")
     for one in value:
@@ -232,7 +233,7 @@ class Race:
         return RaceRecipe.checked([*self.entrants.values()], **self.parts)
 
 
-def _race(value: Any, key: str, what: str) -> Race:
+def _race(value: Json, key: str, what: str) -> Race:
     parts, what = dict(names(value, key, what)), f"the race of {what}"
     known_keys(parts, ("entrants", *RACE_PARTS), what)
     entrants = parts.pop("entrants", None)
@@ -241,7 +242,7 @@ def _race(value: Any, key: str, what: str) -> Race:
     return Race(dict(entrants), parts)
 
 
-def _settings(value: Any, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
+def _settings(value: Json, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
     found = value if isinstance(value, list) else [value]
     if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in found):
         raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; got {shown(value)}")
@@ -256,16 +257,16 @@ class Hint:
     settings: Annotated[tuple[Mapping[str, Any], ...], _settings] = field(default=(), metadata={"key": "try"})
 
 
-def _hints(value: Any, key: str, what: str) -> tuple[Hint, ...]:
+def _hints(value: Json, key: str, what: str) -> tuple[Hint, ...]:
     if not isinstance(value, list) or not all(isinstance(one, (str, Mapping)) for one in value):
         raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; got {shown(value)}")
     return tuple(Hint(one) if isinstance(one, str) else read(Hint, one, f"a hint of {what}") for one in value)
 
 
-def _solution(value: Any, key: str, what: str) -> dict[int, Mapping[str, Any]]:
+def _solution(value: Json, key: str, what: str) -> dict[int, Mapping[str, Any]]:
     if not isinstance(value, Mapping) or not all(_is_change(at, values) for at, values in value.items()):
         raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; got {shown(value)}")
-    return dict(value)
+    return {int(at): values for at, values in value.items() if isinstance(values, Mapping)}
 
 
 def _is_change(at: Any, values: Any) -> bool:
@@ -505,6 +506,7 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
     found = {name for name in ("target", "method", "seed", "budget") if plain[name] != fixed[name]}
     for part in ("target_options", "knobs"):
         mine, theirs = plain[part], fixed[part]
+        assert isinstance(mine, Mapping) and isinstance(theirs, Mapping)
         found |= {name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name)}
     found |= {name for _, values in recipe.changes for name in values}
     return sorted(found - {*step.controls})

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -293,7 +294,7 @@ def _faults_of_controls(step: Step, source: Step | None) -> Iterator[str]:
         for name in step.controls:
             if name not in known:
                 yield f"unknown control {name!r}; this run has {', '.join(sorted(known))}"
-    turned = {"its solution": step.solution.values()}
+    turned: dict[str, Iterable[Mapping]] = {"its solution": step.solution.values()}
     turned |= {f"hint {k}": hint.settings for k, hint in enumerate(step.hints, 1)}
     for what, changes in turned.items():
         for name in dict.fromkeys(name for values in changes for name in values):
@@ -326,7 +327,8 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
 
 def _names(step: Step) -> set[str]:
     """The names that its expressions use."""
-    return {name for each in (*_expressions(step).values(), *_sentences(step).values()) for name in each.names}
+    told: list[Expression | Template] = [*_expressions(step).values(), *_sentences(step).values()]
+    return {name for each in told for name in each.names}
 
 
 def _expressions(step: Step) -> dict[str, Expression]:
@@ -369,16 +371,16 @@ def _faults_of_words(step: Step, shown: Shown) -> Iterator[str]:
     """Names that no run has, sentences whose numbers are not known, and a diagnosis that is true of nothing."""
     for where, each in (_expressions(step) | _sentences(step)).items():
         for scope in shown.scopes:
-            yield from _refused(where, lambda each=each, scope=scope: [*map(scope.value, each.names)])
+            yield from _refused(where, partial(list, map(scope.value, each.names)))
             if isinstance(each, Expression):
-                yield from _refused(where, lambda each=each, scope=scope: each.value(scope))
+                yield from _refused(where, partial(each.value, scope))
     for where, template in _always_said(step).items():
         for scope in shown.scopes:
-            yield from _refused(where, lambda template=template, scope=scope: template.words(scope))
-    for each in step.diagnosis:
+            yield from _refused(where, partial(template.words, scope))
+    for diagnosis in step.diagnosis:
         for scope in shown.scopes:
-            if each.when.holds(scope):
-                each.say.words(scope)
+            if diagnosis.when.holds(scope):
+                diagnosis.say.words(scope)
     told = [contradictions(step.diagnosis, scope) for scope in shown.scopes]
     yield from told[0] if all(told) else []
 
@@ -405,10 +407,10 @@ def _faults_of_ask(ask: Ask, scope: Scope) -> Iterator[str]:
         elif all(right):
             yield "all of its options are right in this run"
         return
-    right = ask.number.right.value(scope)
-    if not isinstance(right, (int, float)):
+    number = ask.number.right.value(scope)
+    if not isinstance(number, (int, float)):
         yield f"the right number, {ask.number.right.text!r}, is not known in this run"
-    elif ask.number.tolerance * (ask.number.scale or abs(right)) <= 0:
+    elif ask.number.tolerance * (ask.number.scale or abs(number)) <= 0:
         yield "only one exact number is right; give it a `tolerance`, and a `scale` if the right number can be 0"
 
 
@@ -438,7 +440,7 @@ def _faults_of_score(step: Step, shown: Shown) -> Iterator[str]:
     if step.score is None or shown.solved is None:
         return
     plain, solved = (step.score.value(scope) for scope in (shown.plain, shown.solved))
-    if not all(isinstance(value, (int, float)) for value in (plain, solved)):
+    if not isinstance(plain, (int, float)) or not isinstance(solved, (int, float)):
         yield f"the score is not known in this run: {step.score.why(shown.solved)}"
     elif solved <= plain:
         yield f"its solution scores {solved:.4g}, no better than the {plain:.4g} of the untouched run"

@@ -13,6 +13,7 @@ from markdown_it import MarkdownIt
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.expressions import BEFORE, Expression
+from pmdviz.files import Json
 from pmdviz.lessons.lesson import CONFIDENCES, Verdict
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
@@ -20,8 +21,8 @@ from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS, RunScope, diagnose
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
 
-Node = list[Any]  # tag, attributes and content
-Nodes = list[Any]  # texts and elements
+Node = list[Json]  # tag, attributes and content
+Nodes = list[Json]  # texts and elements
 ALONE = ("br", "hr")  # tags of elements in which nothing is
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
 CLAUSE = re.compile(
@@ -88,10 +89,10 @@ class _Elements(HTMLParser):
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         """An element with its attributes, to be filled."""
-        made: Node = [tag, {name: value or "" for name, value in attrs}, []]
-        self._open[-1].append(made)
+        inside: Nodes = []
+        self._open[-1].append([tag, {name: value or "" for name, value in attrs}, inside])
         if tag not in ALONE:
-            self._open.append(made[2])
+            self._open.append(inside)
 
     def handle_endtag(self, tag: str) -> None:
         """It is full."""

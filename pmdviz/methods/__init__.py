@@ -8,7 +8,7 @@ from functools import cache
 
 from pmdviz.errors import unknown
 from pmdviz.methods.base import METHODS, REGISTERED, Method
-from pmdviz.methods.step import StepBlock, StepInfo
+from pmdviz.methods.step import MethodKnobs, StepBlock, StepInfo
 from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
@@ -72,6 +72,7 @@ def by_family() -> dict[str, list[Method]]:
 
 
 __all__ = [
+    "MethodKnobs",
     "FAMILIES",
     "METHODS",
     "Method",

@@ -404,7 +404,7 @@ class Ladder(SmoothedMethod):
         """
         return float(state.log_zs[state.rung] - state.back_log_z) if state.returning else None
 
-    def density(self, state: LadderState, knobs: LadderKnobs, target: Target) -> Density:
+    def density(self, state: LadderState, knobs: LadderKnobs, target: Target) -> Density | Points:
         """A weighted KDE; of discrete states the weighted points."""
         if "reals" in target.offers:
             return super().density(state, knobs, target)

@@ -14,7 +14,7 @@ from pmdviz.densities.density import Density, GaussianMixture, Points, effective
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Knobs, documented
+from pmdviz.knobs import documented
 from pmdviz.methods.step import (
     COLUMNS,
     BatchKnobs,
@@ -34,6 +34,7 @@ REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
 METHODS = MappingProxyType(REGISTERED)
 Own = TypeVar("Own", bound=MethodKnobs)  # its knobs
 CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
+Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
@@ -70,7 +71,7 @@ class Method(Generic[State, Own]):
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
-    Knobs: ClassVar[type[Knobs]]
+    Knobs: ClassVar[type[MethodKnobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
     scalars: ClassVar[tuple[Scalar, ...]] = ()
@@ -342,7 +343,7 @@ def rows_in_words(batch: Array) -> str:
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
 
 
-def frozen(state: State) -> State:
+def frozen(state: Parts) -> Parts:
     """The state of a method with every array in it read-only."""
     for part in state.values() if isinstance(state, Mapping) else state:
         if isinstance(part, Array):

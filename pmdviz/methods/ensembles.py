@@ -111,7 +111,7 @@ class StraightThrough(BatchMethod):
         latent = rng.uniform(low, high, (m, target.dim))
         rows = rng.integers(n, size=(m, n)) if knobs.bootstrap else np.tile(np.arange(n), (m, 1))
         zeros = np.zeros(latent.shape)
-        arrays = nearest(latent, target.space), weighting.equal(m), latent, rows, zeros, zeros.copy()
+        arrays = nearest(latent, target.states), weighting.equal(m), latent, rows, zeros, zeros.copy()
         return StraightThroughState(*arrays, 0)
 
     def step(
@@ -127,7 +127,7 @@ class StraightThrough(BatchMethod):
         direction, first, second = optimisers.adam(gradient, state.first, state.second, t)
         free = state.latent + eps * direction
         latent = np.clip(free, *_ends(target))
-        particles = nearest(latent, target.space)
+        particles = nearest(latent, target.states)
         changes = float((particles != state.particles).sum() / m)
         words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
         arrays = particles, state.log_weights, latent, state.rows, first, second

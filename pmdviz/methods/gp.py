@@ -148,9 +148,9 @@ class SVIGP(BatchMethod):
         """One natural-gradient step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
-        after = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
+        found = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
         words = f"step {rho:.3g} · batch of {len(batch):,}"
-        before, after = state, GPState(*after, t)
+        before, after = state, GPState(*found, t)
         return after, StepInfo(
             Cost(len(batch), len(batch)),
             words,

@@ -155,13 +155,13 @@ def chi2(
     proposal: Proposal, moments: Moments, t: int, gradient: Array, learning_rate: float, unit: Array
 ) -> tuple[Proposal, Moments]:
     """One step of Adam down the gradient (K, 2 d + 1) of log chi^2; means and sds in units (d,) of the prior's sd."""
-    direction, *moments = optimisers.adam(gradient, *moments, t)
+    direction, first, second = optimisers.adam(gradient, *moments, t)
     step, d = learning_rate * direction, len(unit)
     log_sds = np.log(proposal.sds / unit) - step[:, 1 + d :]
     sds = unit * np.exp(np.clip(log_sds, NARROWEST, WIDEST))
     means = proposal.means - unit * step[:, 1 : 1 + d]
     changed = Proposal(normalise(proposal.log_shares - step[:, 0]), means, sds, proposal.defensive)
-    return changed, (moments[0], moments[1])
+    return changed, (first, second)
 
 
 def chi2_gradient(
@@ -342,7 +342,9 @@ class AdaptiveIS(SmoothedMethod):
         """The KDE of the weighted particles, and the mixture that the next ones are drawn from."""
         return {"kde": self.density(state, knobs, target), "mixture": self.components(state, knobs, target)}
 
-    def components(self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target) -> GaussianMixture:
+    def components(
+        self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target
+    ) -> GaussianMixture | DiagonalDensity:
         """The Gaussians of the next proposal, without the prior's share."""
         return _proposal(state, knobs).density()
 

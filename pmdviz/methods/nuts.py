@@ -251,7 +251,8 @@ def _leaf(point: Point, gained: float, asked: Asked) -> Tree:
 
 
 def _sum(one: Asked, other: Asked) -> Asked:
-    return Asked(*(a + b for a, b in zip(one, other, strict=True)))
+    chances = one.chances + other.chances
+    return Asked(one.steps + other.steps, one.gradients + other.gradients, one.values + other.values, chances)
 
 
 def _known(state: NUTSState, target: Target, data: Array) -> Point:

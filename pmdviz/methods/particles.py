@@ -79,14 +79,19 @@ ESS_THRESHOLD = Real(0.5, "(0, 1]", (0.05, 1), "ESS threshold τ", "fraction of 
 class Weighted(Protocol):
     """A state with weighted particles."""
 
-    particles: Array  # (m, d)
-    log_weights: Array  # (m,)
+    @property
+    def particles(self) -> Array:
+        """(m, d)."""
+
+    @property
+    def log_weights(self) -> Array:
+        """(m,)."""
 
 
 class Resizable(Weighted, Protocol):
     """Such a state, which can be copied with changes."""
 
-    def _replace(self, **parts: Array) -> Self:
+    def _replace(self, *, particles: Array = ..., log_weights: Array = ...) -> Self:
         """As of a NamedTuple."""
 
 
@@ -239,7 +244,7 @@ def smoothed(
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each, last and _shape_near(last, particles, weights))
+        shape = chosen_shape(particles, weights, each, _shape_near(last, particles, weights) if last else None)
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)

@@ -290,10 +290,9 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
     particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
-    drawn = particles, weighting.equal(m), log_proposal, log_prior
-    names = ("particles", "log_weights", "log_proposal", "log_prior")
-    each = candidates_each(knobs.draws, m, target.dim)
-    return state._replace(drawn_at=max(t, 1), each=each, **dict(zip(names, drawn, strict=True))), parents
+    equal, each = weighting.equal(m), candidates_each(knobs.draws, m, target.dim)
+    drawn = state._replace(particles=particles, log_weights=equal, log_proposal=log_proposal, log_prior=log_prior)
+    return drawn._replace(drawn_at=max(t, 1), each=each), parents
 
 
 PRIOR_LEFT = 0.05  # exponent of the starting density above which q is not meant to be the posterior yet

@@ -51,7 +51,9 @@ class OnePassState(NamedTuple):
 class Seen(Protocol):
     """A state that says how many data were `seen`."""
 
-    seen: int
+    @property
+    def seen(self) -> int:
+        """So many."""
 
 
 SeenState = TypeVar("SeenState", bound=Seen)
@@ -207,9 +209,8 @@ class SMC(OnePass):
         density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
-        drawn = particles, weighting.equal(len(particles)), supported
         return (
-            state._replace(**dict(zip(("particles", "log_weights", "supported"), drawn, strict=True))),
+            state._replace(particles=particles, log_weights=weighting.equal(len(particles)), supported=supported),
             reason,
             parents,
         )

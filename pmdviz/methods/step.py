@@ -88,7 +88,7 @@ State = TypeVar("State")  # of a method
 NOTHING: Mapping[str, Never] = MappingProxyType({})
 
 
-def _frozen(values: dict[str, Value]) -> Mapping[str, Value]:
+def _frozen(values: dict[str, Value]) -> MappingProxyType[str, Value]:
     return MappingProxyType(values)
 
 
@@ -351,7 +351,8 @@ class Grammar:
     adapt: Cell | str = ""
 
     def __post_init__(self) -> None:
-        for name, text in self:
+        for name in COLUMNS:
+            text = getattr(self, name)
             terms, _, remark = text.removesuffix(")").partition(" (")
             cell = Cell(tuple(filter(None, terms.split(" + "))), remark)
             for term in cell.terms:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -110,11 +110,7 @@ class OnlineVB(BatchMethod):
 # Stochastic variational inference with the bound of Jaakkola and Jordan: closed-form steps for logistic regression.
 
 
-class Fitted(Protocol):
-    """The state of a method that fits a Gaussian."""
-
-    mean: Array
-    cholesky: Array
+AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
 
 
 class JaakkolaJordanKnobs(BatchKnobs):
@@ -141,11 +137,11 @@ class GaussianFit(BatchMethod):
     family = "parametric"
     noun = "Gaussian"
 
-    def points(self, state: Fitted) -> Array:
+    def points(self, state: AnyGaussian) -> Array:
         """The mean, (1, d)."""
         return state.mean[None]
 
-    def density(self, state: Fitted, knobs: BatchKnobs, target: Target) -> KernelDensity | DiagonalDensity:
+    def density(self, state: AnyGaussian, knobs: BatchKnobs, target: Target) -> KernelDensity | DiagonalDensity:
         """The Gaussian itself: one kernel at its mean."""
         if state.cholesky.ndim == 1 and target.dim > MANY:
             return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
@@ -153,12 +149,12 @@ class GaussianFit(BatchMethod):
         return KernelDensity(state.mean[None], np.zeros(1), factor)
 
 
-def sds(state: Fitted) -> Array:
+def sds(state: AnyGaussian) -> Array:
     """sd_q(theta_k), (d,)."""
     return state.cholesky if state.cholesky.ndim == 1 else np.sqrt((state.cholesky**2).sum(axis=1))
 
 
-def gaussian_words(state: Fitted) -> str:
+def gaussian_words(state: AnyGaussian) -> str:
     """Mean and sds of the first six coordinates, for a step's line."""
     mean, sd = (", ".join(f"{v:.3g}" for v in values[:6]) for values in (state.mean, sds(state)))
     return f"mean ({mean}) · sd ({sd})"
@@ -352,7 +348,7 @@ def natural_step(state: OneGaussian, slope: Array, inner: Array, rho: float) -> 
     values, vectors = np.linalg.eigh(-0.5 * (inner + inner.T))
     root = state.cholesky @ (vectors / np.sqrt(grown(values, rho)))
     # By QR, without forming R R', which would lose half of the digits.
-    factor = np.linalg.qr(root.T, mode="r").T
+    factor = np.asarray(np.linalg.qr(root.T, mode="r")).T
     cholesky = factor * np.where(np.diag(factor) < 0, -1.0, 1.0)
     return state._replace(mean=state.mean + rho * (cholesky @ (cholesky.T @ slope)), cholesky=cholesky)
 
@@ -531,7 +527,7 @@ class GaussianVB(GaussianFit):
         return of_a_point(state.mean, sds(state))
 
 
-def draws(state: GaussianVBState, noise: Array) -> Array:
+def draws(state: AnyGaussian, noise: Array) -> Array:
     """theta = mu + L eps, (n, d)."""
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 REGISTERED: dict[str, Metric] = {}  # by name: a metric enters by being made
 METRICS = MappingProxyType(REGISTERED)
 DASHED, DOTTED = (8, 3), (2, 3)  # of lines, as Bokeh has it
-UNIT: dict[str, bool | tuple[float, float]] = {"log": False, "limits": (0.0, 1.0), "fixed": True}  # an axis
 STEP = 150_000  # nanoseconds of a method's step besides the time for its data, by counts and never by a clock
 
 

@@ -12,7 +12,7 @@ from pmdviz.densities.chains import autocovariances, bulk_ess, k_hat, largest_tr
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
-from pmdviz.metrics.base import DASHED, DOTTED, Measurable, has_reference, has_weights, metric, on_axis
+from pmdviz.metrics.base import DASHED, DOTTED, Look, Measurable, has_reference, has_weights, metric, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -144,7 +144,7 @@ def _ess(frame: Measurable) -> float:
 @on_axis("ess", limits=(1.0, 1e5), colour="approximate", dash=(6, 3))
 def _ancestors(frame: Measurable) -> int | None:
     """how many of the first particles have descendants with any weight."""
-    return frame.ancestry and frame.ancestry.number_alive(_log_weights(frame))
+    return None if frame.ancestry is None else frame.ancestry.number_alive(_log_weights(frame))
 
 
 def _may_have_khat(target: Target, method: Method) -> bool:
@@ -210,7 +210,8 @@ def _bulk_ess(frame: Measurable) -> float | None:
 
 # The trace of one coordinate, and how similar draws are that are a lag apart.
 
-LAGS = {1: "solid", 10: DASHED, 50: DOTTED}  # of the autocorrelation, and how each is drawn
+LAG_LOOK: dict[str, Look] = {"log": False, "limits": (-0.2, 1.0), "fixed": True, "colour": "particles"}
+LAGS: dict[int, Look] = {1: "solid", 10: DASHED, 50: DOTTED}  # of the autocorrelation, and how each is drawn
 
 
 @metric("theta_1", "θ₁", "", 33, is_chain, ranks=False, drawn=True)
@@ -242,10 +243,10 @@ for _lag, _dash in LAGS.items():
     metric(
         *(f"autocorrelation_{_lag}", f"autocorrelation, lag {_lag}", "", 34, is_chain),
         about=f"correlation of draws {_lag} apart, the largest over the coordinates; 0 for independent draws.",
-        **{"ranks": False, "work": work_of_draws},
+        ranks=False,
+        work=work_of_draws,
     )(
-        on_axis(
-            *("autocorrelation", "Autocorrelation", "autocorrelation of the draws"),
-            **{"log": False, "limits": (-0.2, 1.0), "fixed": True, "colour": "particles", "dash": _dash},
-        )(_at_lag(_lag))
+        on_axis("autocorrelation", "Autocorrelation", "autocorrelation of the draws", **LAG_LOOK, dash=_dash)(
+            _at_lag(_lag)
+        )
     )

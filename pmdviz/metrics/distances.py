@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.svgd import GFSVGD, log_ratios
-from pmdviz.metrics.base import DASHED, DOTTED, UNIT, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
+from pmdviz.metrics.base import DASHED, DOTTED, Look, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.enumeration import Enumeration, numbers_of
@@ -27,10 +27,11 @@ NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
 KEPT = 200
-RATIOS: dict[str, bool | tuple[float, float]] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
+RATIOS: dict[str, Look] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
+UNIT: dict[str, Look] = {"log": False, "limits": (0.0, 1.0), "fixed": True}
 
 Made = TypeVar("Made")
-_kept: dict[tuple, object] = {}
+_kept: dict[tuple, Any] = {}
 _lock = threading.Lock()
 
 
@@ -76,8 +77,8 @@ def marginal_tv(density: Density, target: Target) -> float:
 
 
 def _of_values(density: Density, target: Target) -> Array:
-    draws, distance = reference_draws(target, BIN_DRAWS), 0.0
-    for value in target.space.values:
+    draws, distance = reference_draws(target, BIN_DRAWS), np.zeros(target.dim)
+    for value in target.states.values:
         mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
         distance = distance + np.abs(mine - (draws == value).mean(axis=0))
     return 0.5 * distance
@@ -193,7 +194,7 @@ def _mmd(frame: Measurable) -> float:
     """maximum mean discrepancy of 1,000 draws to 1,000 reference draws."""
     target = frame.target
     if isinstance(target.space, Discrete):
-        y, values = reference_draws(target), target.space.values
+        y, values = reference_draws(target), target.states.values
         within = once(target, "within", lambda: float(np.exp(-differing(y, y, values)).sum()))
         return hamming_mmd(frame.draws, y, values, within)
     y = reference_draws(target) / units_of(frame)
@@ -248,7 +249,7 @@ def _sd_ratio_min(frame: Measurable) -> float:
 
 
 @metric("sd_ratio_max", "largest sd ratio", "sd / reference sd", 12, _solid, ranks=False, work=of_q)
-@on_axis("sd_ratio", "Standard deviations", **RATIOS, colour="exact", dash=DASHED)
+@on_axis("sd_ratio", "Standard deviations", log=False, limits=(0.0, 2.0), colour="exact", dash=DASHED)
 def _sd_ratio_max(frame: Measurable) -> float:
     """largest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).max())
@@ -287,7 +288,7 @@ def _few_states(target: Target, method: Method) -> bool:
 @on_axis("tv_states", "TV of states", "TV of states (0 identical, 1 no overlap)", **UNIT, colour="ink")
 def _tv_states(frame: Measurable) -> float:
     """total variation: half the sum over all states of |share of the particles - exact probability|."""
-    numbers = numbers_of(frame.target.space, frame.density.particles)
+    numbers = numbers_of(frame.target.states, frame.density.particles)
     return total_variation_of_states(numbers, frame.density.weights, frame.reference.probabilities)
 
 
@@ -339,7 +340,7 @@ def _measured(frame: Measurable) -> tuple[float, float]:
     mean exact (control variates, Baker et al. 2019).
     """
     target, points = frame.target, frame.draws[:: max(1, len(frame.draws) // POINTS)]
-    solid = target.reference() if target.reference() is not None else frame.density
+    solid: Any = target.reference() if target.reference() is not None else frame.density
     unit = np.sqrt(variances(solid))
     if not (unit > 0).all():
         return np.nan, np.nan

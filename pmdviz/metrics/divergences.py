@@ -18,7 +18,7 @@ import numpy as np
 from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.metrics.base import DASHED, DOTTED, UNIT, Measurable, metric, on_axis, planar
+from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis, planar
 from pmdviz.targets.exact import Box, Exact
 
 if TYPE_CHECKING:
@@ -364,7 +364,7 @@ def _reverse(pic: DensitiesOnGrid, least: float) -> float:
 
 
 @metric("tv", "TV", "0 to 1", 1, planar, drawn=True, always=True, baseline="floor_tv")
-@on_axis("tv", axis_label="TV (0 identical, 1 no overlap)", **UNIT, colour="ink")
+@on_axis("tv", axis_label="TV (0 identical, 1 no overlap)", log=False, limits=(0.0, 1.0), fixed=True, colour="ink")
 def _tv(frame: Measurable) -> float | None:
     """total variation: half the integral of |p - q|."""
     return frame.tv

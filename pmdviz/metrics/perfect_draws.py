@@ -101,7 +101,8 @@ def _computed(
         run_blocks(judge, NUM_SETS, 1, SETS_COST)
         return found
 
-    best_tv, best_kl = (_lowest(table, lambda place, i=i: values(place)[:, i]) for i in (0, 1))
+    best_tv = _lowest(table, lambda place: values(place)[:, 0])
+    best_kl = _lowest(table, lambda place: values(place)[:, 1])
     progress(NUM_SETS)
     return None if best_tv is None or best_kl is None else Floor(*best_tv, *best_kl)
 

@@ -21,8 +21,8 @@ from pmdviz.densities.density import Points
 from pmdviz.densities.product import ProductDensity
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.methods import Method
-from pmdviz.methods.mcmc import Chain, ChainKnobs, scored_draws, states_of
+from pmdviz.methods import Method, MethodKnobs
+from pmdviz.methods.mcmc import Chain, ChainState, scored_draws, states_of
 from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
@@ -35,7 +35,7 @@ Average = Callable[[Array], Array]
 class Sums(NamedTuple):
     """Sums over draws that scores are made of, an entry for each held-out row."""
 
-    count: int
+    number: int
     mean: Array  # (rows,) sum of E(y | x, theta)
     peak: Array  # (rows,) largest log p(y | x, theta)
     density: Array  # (rows,) sum of exp(log p(y | x, theta) - peak)
@@ -71,7 +71,7 @@ def _weighted(points: Array, weights: Array) -> tuple[Array, Average]:
     return points[alive], lambda values: np.einsum("n,n...->...", weights, values)
 
 
-def every_of(target: Target, knobs: ChainKnobs) -> int:
+def every_of(target: Target, knobs: MethodKnobs) -> int:
     """Of how many draws of a chain one is asked, a power of 2: asking takes no longer than making them, by counts."""
     work = knobs.work_on(target)
     step = STEP + target.dim * (work.likelihoods + 3 * work.gradients)
@@ -87,6 +87,7 @@ def sums_of(frame: Measurable) -> Sums | None:
     if frame in _of_frame:
         return _of_frame[frame]
     every, blocks = every_of(target, frame.knobs), list[Sums]()
+    chain: ChainState
     for chain in states_of(frame.state):
         first, draws = scored_draws(chain, frame.knobs, every)
         start, end = first, first + len(draws)
@@ -118,7 +119,7 @@ def _block(target: Target, draws: Array) -> Sums:
 
 
 def _key(target: Target, draws: Array) -> tuple:
-    return target.key, hashlib.blake2b(draws, digest_size=16).digest()
+    return target.key, hashlib.blake2b(draws.data, digest_size=16).digest()
 
 
 def _known(target: Target, draws: Array) -> Sums | None:
@@ -140,14 +141,14 @@ def _keep(target: Target, draws: Array, made: Sums) -> Sums:
 def _joined(one: Sums, other: Sums) -> Sums:
     peak = np.maximum(one.peak, other.peak)
     parts = (each.density * np.exp(each.peak - peak) for each in (one, other))
-    return Sums(one.count + other.count, one.mean + other.mean, peak, np.add(*parts))
+    return Sums(one.number + other.number, one.mean + other.mean, peak, np.add(*parts))
 
 
 def mean_log_density(frame: Measurable) -> float:
     """Mean over the held-out rows of log E_q p(row | theta), in nats."""
     sums = sums_of(frame)
     if sums is not None:
-        return float((sums.peak + np.log(sums.density / sums.count)).mean())
+        return float((sums.peak + np.log(sums.density / sums.number)).mean())
     points, average = points_of(frame)
     values = frame.target.row_log_likelihood(points, frame.target.test_data)  # (n, rows)
     peak = values.max(axis=0)
@@ -185,7 +186,7 @@ def _accuracy(frame: Measurable) -> float:
     """of held-out rows whose class is predicted."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None and target.predicts == "class":
-        chances = np.stack([1 - sums.mean / sums.count, sums.mean / sums.count], axis=1)
+        chances = np.stack([1 - sums.mean / sums.number, sums.mean / sums.number], axis=1)
     else:
         points, average = points_of(frame)
         chances = average(target.class_probabilities(points, target.test_data))
@@ -205,7 +206,7 @@ def _rmse(frame: Measurable) -> float:
     """root mean squared error of E_q y on held-out rows."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None:
-        mean = sums.mean / sums.count
+        mean = sums.mean / sums.number
     else:
         points, average = points_of(frame)
         mean = average(target.row_mean(points, target.test_data))

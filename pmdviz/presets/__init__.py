@@ -12,7 +12,7 @@ from dataclasses import MISSING, Field, dataclass, field, fields
 from functools import cache, cached_property
 from importlib import resources
 from importlib.util import find_spec
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import numpy as np
 import yaml
@@ -22,9 +22,13 @@ from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.expressions import Expression, Scope, Template
+from pmdviz.files import Json
 from pmdviz.knobs import real_number, whole_number
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.modes import modes
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
 
 # What the expressions of presets and lessons can ask of a run, and what a diagnosis says of it.
 #
@@ -35,7 +39,7 @@ from pmdviz.metrics.modes import modes
 
 Block = Mapping[str, Any]
 Kind = Callable[[Any, str, str], Any]  # what a value becomes, given its key and of what it is
-Model = TypeVar("Model")
+Model = TypeVar("Model", bound="DataclassInstance")
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
 
 
@@ -76,63 +80,63 @@ def _is_needed(each: Field) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
-def wrong(key: str, what: str, kind: str, value: Any) -> InputError:
+def wrong(key: str, what: str, kind: str, value: Json) -> InputError:
     """The error for a value of another kind; None is one that is not there."""
     given = f"{what} needs `{key}`" if value is None else f"got {shown(value)}"
     return InputError(f"`{key}` of {what} must be {kind}; {given}")
 
 
-def _text(value: Any, key: str, what: str) -> str:
+def _text(value: Json, key: str, what: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise wrong(key, what, "a text" if isinstance(value, str) else "a text, if need be in quotes", value)
     return value.strip()
 
 
-def _words(value: Any, key: str, what: str) -> str:
+def _words(value: Json, key: str, what: str) -> str:
     return value if value == "" else _text(value, key, what)
 
 
-def _texts(value: Any, key: str, what: str) -> tuple[str, ...]:
+def _texts(value: Json, key: str, what: str) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
         raise wrong(key, what, "a list of texts", value)
     return tuple(value)
 
 
-def names(value: Any, key: str, what: str) -> Block:
+def names(value: Json, key: str, what: str) -> Block:
     """Names and values."""
     if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
         raise wrong(key, what, "names and values", value)
     return value
 
 
-def _flag(value: Any, key: str, what: str) -> bool:
+def _flag(value: Json, key: str, what: str) -> bool:
     if not isinstance(value, bool):
         raise wrong(key, what, "true or false", value)
     return value
 
 
-def _whole(value: Any, key: str, what: str) -> int:
+def _whole(value: Json, key: str, what: str) -> int:
     number = whole_number(value)
     if number is None or number < 1:
         raise wrong(key, what, "a whole number above 0", value)
     return number
 
 
-def _real(value: Any, key: str, what: str) -> float:
+def _real(value: Json, key: str, what: str) -> float:
     number = real_number(value)
     if number is None or number < 0:
         raise wrong(key, what, "a number of at least 0", value)
     return number
 
 
-def expression(value: Any, key: str, what: str) -> Expression:
+def expression(value: Json, key: str, what: str) -> Expression:
     """What can be asked of a run."""
     if isinstance(value, bool) or not isinstance(value, (str, int, float)):
         raise wrong(key, what, "an expression about the run, such as tv < 0.2 (an expression is a text)", value)
     return _named(lambda: Expression(str(value)), key, what)
 
 
-def _sentence(value: Any, key: str, what: str) -> Template:
+def _sentence(value: Json, key: str, what: str) -> Template:
     words = _text(value, key, what)
     return _named(lambda: Template(words), key, what)
 
@@ -148,9 +152,8 @@ def listed(model: type, one: str) -> Kind:
     """The kind of a list of models, each of which is called `one`."""
     needed = [each.name for each in fields(model) if _is_needed(each)]
 
-    def read_list(value: Any, key: str, what: str) -> tuple[Any, ...]:
-        whole = isinstance(value, list) and all(isinstance(each, Mapping) and {*needed} <= {*each} for each in value)
-        if not whole:
+    def read_list(value: Json, key: str, what: str) -> tuple[Any, ...]:
+        if not isinstance(value, list) or not all(isinstance(each, Mapping) and {*needed} <= {*each} for each in value):
             raise wrong(key, what, f"a list of entries with {' and '.join(f'`{name}`' for name in needed)}", value)
         return tuple(read(model, each, f"{one} of {what}") for each in value)
 

@@ -143,8 +143,8 @@ def _made_ground(target: Target) -> DataGround:
     lines = EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
-    units = original_units(target, first), original_units(target, second)
-    return DataGround(NO_BARS, _dots(points), lines, (f"{first} (data points)", second), ranges, units)
+    both = original_units(target, first), original_units(target, second)
+    return DataGround(NO_BARS, _dots(points), lines, (f"{first} (data points)", second), ranges, both)
 
 
 def _names(target: Target, usual: tuple[str, ...]) -> tuple[str, ...]:

@@ -297,8 +297,8 @@ def triangle_picture(geometry: Geometry) -> Picture:
     marks["start"] = Mark("signs", "prior", start, {"marker": "diamond", "size": 15}, drags="start")
     marks["posterior"] = Mark("signs", "exact", p, {"marker": "star", "size": 16})
     for name, way in (("mirror", states.mirror), ("gradient", states.gradient)):
-        look = {"marker": MARKERS[name], "size": 12, "hollow": True}
-        marks[f"{name}_end"] = Mark("signs", PATHS[name], place(way[-1]), look)
+        sign = {"marker": MARKERS[name], "size": 12, "hollow": True}
+        marks[f"{name}_end"] = Mark("signs", PATHS[name], place(way[-1]), sign)
     for name, corner, (right, down) in zip(STATES, CORNERS, NAMES_AT, strict=True):
         at = {"x": corner[:1], "y": corner[1:], "text": [name]}
         marks[f"corner {name}"] = Mark("words", "text", at, {**LETTER, "right": right, "down": down})

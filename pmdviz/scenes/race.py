@@ -40,7 +40,7 @@ BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
 Columns = Mapping[str, np.ndarray]
 
 
-def tile_columns(frame: Any, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
+def tile_columns(frame: Frame, entrants: int, scene: Scene, pair: Pair) -> StageColumns:
     """What a tile shows of `frame` in a race of so many entrants."""
     drawn = scene.columns(frame, pair, max(100, DOTS // entrants))
     return drawn._replace(image=None) if scene.image_of else drawn
@@ -102,11 +102,11 @@ def race_traces_picture(
     column = column or metric.name
     lines = lines or [line_columns(one, spans) for one in rows]
     limits, marks, legend = spans[metric.name], {}, {}
-    for k, one in bands.items():
+    for label, one in bands.items():
         inside = {"x": one["x"], **{name: np.clip(one[name], *limits) for name in ("low", "middle", "high")}}
-        marks[f"band-{k}"] = Mark("band", f"entrant-{k}", inside, {"alpha": BAND_ALPHA})
+        marks[f"band-{label}"] = Mark("band", f"entrant-{label}", inside, {"alpha": BAND_ALPHA})
         median = {"y": "middle", "dash": (2, 4), "width": MEDIAN_PX, "alpha": 0.7}
-        marks[f"median-{k}"] = Mark("line", f"entrant-{k}", inside, median)
+        marks[f"median-{label}"] = Mark("line", f"entrant-{label}", inside, median)
     if floor is not None:
         dashed = {"dash": "floor", "width": 1.5}
         marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
@@ -285,7 +285,7 @@ class Standing:
     def iteration_at(self, spent: int) -> int:
         """The last iteration in the trace at which no more was spent."""
         trace = self._trace()
-        rows = np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right")
+        rows = int(np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right"))
         return int(trace["iteration"][max(rows - 1, 0)])
 
     @property
@@ -556,7 +556,8 @@ def tiles_picture(
 
     `before` holds the joined marks of the picture before this one: those that have not changed are taken from it.
     """
-    before, found = {} if before is None else before, {key: [] for key in MARKS if key not in LEFT_OUT}
+    before = {} if before is None else before
+    found: dict[str, Parts] = {key: [] for key in MARKS if key not in LEFT_OUT}
     for k in range(len(scene.tiles)):
         one = tile_picture(scene, k, layers)
         ranges = (one.x.low, one.x.high), (one.y.low, one.y.high)
@@ -612,9 +613,9 @@ def _moved(mark: Mark, ranges: Ranges, corner: tuple[float, float]) -> Mark:
         ends = zip("xy", ranges, corner, strict=True)
         return mark._replace(columns={**old, **{side: _along(old[side], *span, at) for side, span, at in ends}})
     if mark.kind == "segments":
-        ends = [placed(old[f"x{end}"], old[f"y{end}"], ranges, corner) for end in (0, 1)]
-        inside = np.isfinite(ends[0][0]) & np.isfinite(ends[1][0])
-        new = {"x0": ends[0][0], "y0": ends[0][1], "x1": ends[1][0], "y1": ends[1][1]}
+        start, stop = (placed(old[f"x{end}"], old[f"y{end}"], ranges, corner) for end in (0, 1))
+        inside = np.isfinite(start[0]) & np.isfinite(stop[0])
+        new = {"x0": start[0], "y0": start[1], "x1": stop[0], "y1": stop[1]}
         return mark._replace(columns={name: values[inside] for name, values in {**old, **new}.items()})
     if mark.kind == "areas":  # cut at the tile's edge: gaps would open their outlines
         x, y = (_along(np.clip(old[s], *span), *span, at) for s, span, at in zip("xy", ranges, corner, strict=True))
@@ -658,7 +659,7 @@ def _words(scene: RaceScene, tiling: Tiling, letters: Letters) -> dict[str, Mark
     corners = np.array([tiling.corner(k) for k in range(len(scene.tiles))]).reshape(-1, 2)
     left, above = corners[:, 0], corners[:, 1] + 1
     look = {"px": letters.px, "align": "left"}
-    places = {
+    places: dict[str, tuple[np.ndarray, np.ndarray, dict]] = {
         "titles": (left + SAMPLE + BESIDE, above + 0.7 * tiling.head, {"bold": True}),
         "states": (left, above + 0.25 * tiling.head, {}),
         "notes": (left, above - 0.98, {"baseline": "bottom", "right": 4, "paper": NOTE_ALPHA}),
@@ -669,7 +670,7 @@ def _words(scene: RaceScene, tiling: Tiling, letters: Letters) -> dict[str, Mark
         "notes": [textwrap.fill(tile.note, letters.note, max_lines=4) for tile in scene.tiles],
     }
     return {
-        key: Mark("words", "text", {"x": x, "y": y, "text": texts[key]}, {**look, **more}, moves=key == "notes")
+        key: Mark("words", "text", {"x": x, "y": y, "text": texts[key]}, look | more, moves=key == "notes")
         for key, (x, y, more) in places.items()
     }
 

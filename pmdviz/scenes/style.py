@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
@@ -70,7 +71,7 @@ TEXT_PX, PRESENTER_PX = 13, 19
 # with the width are not laid out again on every side.
 BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
 PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
-LEGEND = MappingProxyType(
+LEGEND: Mapping[str, Any] = MappingProxyType(
     {
         "orientation": "horizontal",
         "location": "center",

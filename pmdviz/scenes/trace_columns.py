@@ -247,7 +247,7 @@ class Standing(NamedTuple):
 AT_THE_END = Standing()
 MAX_MARKS = 500  # the newest
 SIGN_PX, FLOOR_PX, CURSOR_PX, MEDIAN_PX, BAND_ALPHA, MEDIAN_ALPHA = 9.0, 1.5, 1.5, 1.2, 0.2, 0.7
-NOWHERE = {"x": [], "y": []}
+NOWHERE: dict[str, list[float]] = {"x": [], "y": []}
 COUNTED = {
     "observations used": "{visited:,}",
     "likelihood evaluations": "{evaluations:,}",
@@ -311,7 +311,7 @@ def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[
     """The metrics; the tooltip of the first one lists them all."""
     ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
-    made = {}
+    made: dict[str, Layer] = {}
     for name, one in group.metrics.items():
         look = {"x": clock, "y": name, "dash": one.dash, "shared": "traces", "across": True, **ceiling}
         made[name] = Layer("line", one.colour, columns, look, tips if not made else NOTHING, moves=True)

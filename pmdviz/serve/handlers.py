@@ -12,15 +12,16 @@ import sys
 import time
 import traceback
 import warnings
+from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlparse
 from weakref import WeakKeyDictionary, WeakSet
 
 from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
-from panel.io.server import AutoloadJsHandler, DocHandler, WSHandler
+from panel.io.server import AutoloadJsHandler, ComponentResourceHandler, DocHandler, WSHandler
+from tornado.httputil import HTTPHeaders, HTTPServerRequest
 from tornado.web import Finish, HTTPError, OutputTransform, RequestHandler
 
 from pmdviz.errors import words_of
@@ -28,7 +29,15 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
 from pmdviz.serve import turns
 from pmdviz.serve.messages import CheckedMessages
-from pmdviz.serve.server_internals import has_hung_up, is_finished, session_of, token_content, use_handlers
+from pmdviz.serve.server_internals import (
+    BokehTornado,
+    ServerSession,
+    has_hung_up,
+    is_finished,
+    session_of,
+    token_content,
+    use_handlers,
+)
 from pmdviz.serve.turns import Bucket
 
 # What every answer says to a browser: what the page may load, who may frame it, what leaves with a link.
@@ -67,10 +76,10 @@ def security_headers(host: str, embedded: bool) -> dict[str, str]:
 class SecurityHeaders(OutputTransform):
     """Adds them to whatever a handler answers, a file or an error too."""
 
-    def __init__(self, request: Any) -> None:
+    def __init__(self, request: HTTPServerRequest) -> None:
         self._host, self._embedded = request.host, request.arguments.get("embed", [b"0"])[-1] not in NOT_EMBEDDED
 
-    def transform_first_chunk(self, status_code: int, headers: Any, chunk: bytes, finishing: bool) -> Any:
+    def transform_first_chunk(self, status_code: int, headers: HTTPHeaders, chunk: bytes, finishing: bool) -> tuple:
         """Called by tornado before anything is sent."""
         for name, value in security_headers(self._host, self._embedded).items():
             headers[name] = value
@@ -88,23 +97,23 @@ AT_ONCE_S = 8.0  # a page that was closed within it is not counted
 RETRY_S = 10
 
 log = logging.getLogger(__name__)
-_guarded: WeakSet[Any] = WeakSet()  # applications
-_places: WeakKeyDictionary[Any, Place] = WeakKeyDictionary()  # session -> its open connections
+_guarded: WeakSet[BokehTornado] = WeakSet()  # applications
+_places: WeakKeyDictionary[ServerSession, Place] = WeakKeyDictionary()  # session -> its open connections
 
 
 class Place:
     """The websockets of a session, and its page as the queue sees it."""
 
     def __init__(self, page: turns.Built) -> None:
-        self.open: WeakSet[Any] = WeakSet()
+        self.open: WeakSet[SocketHandler] = WeakSet()
         self.opened, self.page, self._began = turns.Bucket(*REOPENED), page, time.monotonic()
 
-    def enter(self, socket: Any) -> None:
+    def enter(self, socket: SocketHandler) -> None:
         """A browser has it."""
         self.open.add(socket)
         self.page.wanted = True
 
-    def leave(self, socket: Any) -> None:
+    def leave(self, socket: SocketHandler) -> None:
         """A connection is gone; a page that was closed at once was not wanted."""
         self.open.discard(socket)
         if not self.open and self.page.wanted and time.monotonic() - self._began < AT_ONCE_S:
@@ -112,7 +121,7 @@ class Place:
             turns.closed_at_once()
 
 
-def _refuse(handler: Any, status: int, words: str, **headers: Any) -> None:
+def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) -> None:
     handler.set_status(status)
     handler.set_header("Content-Type", "text/plain; charset=utf-8")
     for name, value in headers.items():
@@ -128,7 +137,7 @@ class NoSuchAddress(RequestHandler):
         _refuse(self, 404, "There is nothing at this address.")
 
 
-def guard(application: Any) -> None:
+def guard(application: BokehTornado) -> None:
     """Headers on every answer, and no address with a zero byte. A second call does no harm."""
     if application not in _guarded:
         _guarded.add(application)
@@ -136,16 +145,16 @@ def guard(application: Any) -> None:
         application.add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])  # no file system takes a zero byte
 
 
-class OwnSessions:
+class OwnSessions(RequestHandler):
     """For the handlers of all doors: the server alone chooses a session's name."""
 
     async def prepare(self) -> None:
         """Before any method."""
-        await super().prepare()  # type: ignore[misc]
-        guard(self.application)  # type: ignore[attr-defined]
+        await super().prepare()
+        guard(self.application)
         if is_finished(self):
             return
-        request = self.request  # type: ignore[attr-defined]
+        request = self.request
         if any(name in request.arguments for name in CHOOSES) or "Bokeh-Session-Id" in request.headers:
             _refuse(self, 400, "The server names its sessions itself: leave bokeh-session-id and bokeh-token out.\n")
 
@@ -153,11 +162,11 @@ class OwnSessions:
 class Queued(OwnSessions):
     """For the doors that build sessions: one queue, bounded, and only for a sender who is still there."""
 
-    async def get_session(self) -> Any:
+    async def get_session(self) -> ServerSession:
         """A session, in turn."""
-        return self.claimed(await self.in_turn(super().get_session))  # type: ignore[misc]
+        return self.claimed(await self.in_turn(super().get_session))
 
-    async def in_turn(self, make: Any) -> Any:
+    async def in_turn(self, make: Callable[[], Awaitable[ServerSession]]) -> ServerSession:
         """What `make()` gives, once the turn has come. Raises Finish where it does not come."""
         try:
             async with turns.turn(partial(has_hung_up, self), bounded=True):
@@ -168,7 +177,7 @@ class Queued(OwnSessions):
         except turns.Gone:
             raise Finish from None
 
-    def claimed(self, session: Any) -> Any:
+    def claimed(self, session: ServerSession) -> ServerSession:
         """The session, which waits for its browser from now on."""
         _places[session] = Place(turns.built())
         return session
@@ -201,7 +210,7 @@ class ScriptHandler(Queued, AutoloadJsHandler):
                 self.set_header("Access-Control-Allow-Headers", "*")
         self.set_header("Vary", "Origin")
 
-    async def options(self, *args: Any, **kwargs: Any) -> None:
+    async def options(self, *path: str) -> None:
         """What a browser asks before it gets the script for another site."""
         self.set_header("Access-Control-Allow-Methods", "GET, OPTIONS")
         self.set_status(204)
@@ -268,7 +277,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
             self._place.leave(self)
 
 
-def _token(headers: Any) -> str:
+def _token(headers: HTTPHeaders) -> str:
     """The entry after "bokeh" among the subprotocols that are offered."""
     offered = [part.strip() for part in headers.get("Sec-WebSocket-Protocol", "").split(",")]
     return offered[1] if len(offered) == 2 and offered[0] == "bokeh" else ""
@@ -299,7 +308,7 @@ def install(page: type = PageHandler) -> None:
     filter_logs()
 
 
-def _parse_component_path(handler: Any, path: str) -> str:
+def _parse_component_path(handler: ComponentResourceHandler, path: str) -> str:
     """Panel's own, which imports the module that the address names: here it must be a loaded one of the family."""
     module = path.partition("/")[0]
     if module.partition(".")[0] not in FAMILY or module not in sys.modules:
@@ -362,13 +371,13 @@ class BoundedLog(logging.Filter):
         if not hasattr(record, "pmdviz_written"):
             _shorten(record)
             lines = 1 + record.getMessage().count("\n") + (record.exc_text or "").count("\n")
-            record.pmdviz_written = self._lines.take(min(lines, LINES_A_MINUTE))
-            if not record.pmdviz_written:
+            vars(record)["pmdviz_written"] = written = self._lines.take(min(lines, LINES_A_MINUTE))
+            if not written:
                 self._dropped += 1
             elif self._dropped:
                 record.msg, record.args = f"{record.getMessage()} ({self._dropped} records before were left out)", ()
                 self._dropped = 0
-        return record.pmdviz_written
+        return bool(vars(record)["pmdviz_written"])
 
 
 def _shorten(record: logging.LogRecord) -> None:

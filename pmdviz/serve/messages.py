@@ -17,8 +17,17 @@ from bokeh.events import ButtonClick, DocumentReady, DoubleTap, Tap
 from panel.models.esm import DataEvent
 from tornado.ioloop import PeriodicCallback
 
+from pmdviz.files import Json
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.serve.server_internals import SocketHooks, bytes_waiting, has_session, pace, set_from_browser
+from pmdviz.serve.server_internals import (
+    Message,
+    Model,
+    SocketHooks,
+    bytes_waiting,
+    has_session,
+    pace,
+    set_from_browser,
+)
 from pmdviz.serve.turns import Bucket
 
 SMALL = 65_536  # characters of a message that is not an upload
@@ -100,7 +109,7 @@ class Gone(Exception):
 Find = Callable[[str], Known | None]
 
 
-def known(model: Any) -> Known | None:
+def known(model: Model | None) -> Known | None:
     """The guard's record of a model; Panel numbers the classes of what a component of ours has."""
     if model is None:
         return None
@@ -114,11 +123,11 @@ def check_short(part: str | bytes) -> None:
         raise Refused("a long header")
 
 
-def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Any]:
+def parsed(parts: tuple[str | bytes, ...], longest: int) -> tuple[str, Json]:
     """The kind and the content of a message in three parts, sizes first. Raises Refused."""
     if not all(isinstance(part, str) for part in parts):
         raise Refused("bytes")
-    content = parts[-1]
+    content = str(parts[-1])
     if len(content) > SMALL and not _may_be_upload(content, longest):
         raise Refused(f"{len(content):,} characters outside uploads")
     try:
@@ -137,7 +146,7 @@ def _may_be_upload(content: str, longest: int) -> bool:
     return len(content) <= longest and content.isascii() and marks <= MAX_MARKS
 
 
-def check_patch(content: Any, size: int, find: Find) -> None:
+def check_patch(content: Json, size: int, find: Find) -> None:
     """Look at all that a patch of so many characters says. Raises Refused."""
     if not isinstance(content, dict) or set(content) != {"events"} or not isinstance(content["events"], list):
         raise Refused("a patch without events")
@@ -145,13 +154,13 @@ def check_patch(content: Any, size: int, find: Find) -> None:
         _check_event(event, size > SMALL, find)
 
 
-def is_ready(content: Any) -> bool:
+def is_ready(content: Json) -> bool:
     """Whether a page says that it is there, in a patch that has been looked at."""
     events = content.get("events", []) if isinstance(content, dict) else []
     return any(event["kind"] == "MessageSent" and event["msg_data"]["name"] == READY for event in events)
 
 
-def cost(content: Any) -> float:
+def cost(content: Json) -> float:
     """What the events of a message are worth that has been looked at; one without events counts as one."""
     events = content.get("events", []) if isinstance(content, dict) else []
     return sum(SHEETS_COST if event.get("attr") == "stylesheets" else COST for event in events) or COST
@@ -169,7 +178,7 @@ def _check_event(event: Any, large: bool, find: Find) -> None:
             raise Refused(f"a {_short(event.get('kind') if isinstance(event, dict) else event)}")
 
 
-def _check_change(model: Known | None, name: str, value: Any, large: bool, find: Find) -> None:
+def _check_change(model: Known | None, name: str, value: Json, large: bool, find: Find) -> None:
     if model is None:  # it has gone meanwhile: Bokeh reports it, and applies nothing of the patch
         model = Known("model that has gone")
     elif name not in ANY and name not in WRITES.get(model.kind, ()):
@@ -207,7 +216,7 @@ def _model(part: Any, find: Find) -> Known | None:
     raise Refused("a change without a model")
 
 
-def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
+def _check_value(value: Json, find: Find, dressed: bool = False) -> None:
     """Numbers, strings, lists, maps, ids; where a model may be `dressed`, style sheets too. Raises Refused."""
     waiting, made = [(value, 0)], 0
     while waiting:
@@ -223,7 +232,7 @@ def _check_value(value: Any, find: Find, dressed: bool = False) -> None:
             waiting += [(one, depth + 1) for one in _inside(part, find, dressed)]
 
 
-def _inside(part: dict[str, Any], find: Find, dressed: bool) -> list[Any]:
+def _inside(part: dict[str, Json], find: Find, dressed: bool) -> list[Json]:
     """What a map, a model or a number has inside. Raises Refused."""
     match part:
         case {"type": "number", "value": number} if len(part) == 2 and (
@@ -244,7 +253,7 @@ def _inside(part: dict[str, Any], find: Find, dressed: bool) -> list[Any]:
     return [*part.values()]
 
 
-def _values(entries: Any) -> list[Any]:
+def _values(entries: Json) -> list[Json]:
     if not isinstance(entries, list) or not all(
         isinstance(entry, list) and len(entry) == 2 and isinstance(entry[0], str) for entry in entries
     ):
@@ -252,7 +261,7 @@ def _values(entries: Any) -> list[Any]:
     return [entry[1] for entry in entries]
 
 
-def _short(words: Any) -> str:
+def _short(words: Json) -> str:
     """A few letters of what came, for a line in a log."""
     return "".join(letter for letter in str(words)[:40] if letter.isprintable()) if isinstance(words, str) else "thing"
 
@@ -274,7 +283,7 @@ FULL = 8 * 2**20  # bytes that wait for a reader before anybody looks whether it
 log = logging.getLogger(__name__)
 
 
-def frame_drawn(content: Any, model_of: Callable[[str], Any]) -> tuple[Acknowledge, int] | None:
+def frame_drawn(content: Json, model_of: Callable[[str], Model | None]) -> tuple[Acknowledge, int] | None:
     """The frame that a browser has drawn and the model that reports it, if that is all that a patch says."""
     match content:
         case {"events": [{"kind": "ModelChanged", "model": {"id": str(name)}, "attr": "drawn", "new": int(frame)}]}:
@@ -291,27 +300,27 @@ class CheckedMessages(SocketHooks):
     _parts: tuple[str | bytes, ...] = ()
     _look: PeriodicCallback | None = None
 
-    def open(self, *args: Any, **kwargs: Any) -> Any:
+    def open(self) -> None:
         """The connection is there: look now and then whether its browser reads."""
         self._look = PeriodicCallback(self._look_at_reader, 1000 * LOOK_S)
         self._look.start()
-        self._reads, self._bytes = Bucket(*READS), Bucket(BYTES_S, self.max_message_size + BYTES_S)  # type: ignore[attr-defined]
+        self._reads, self._bytes = Bucket(*READS), Bucket(BYTES_S, self.max_message_size + BYTES_S)
         self._messages = Bucket(*MESSAGES)
-        pace(self.ws_connection, self._owed)  # type: ignore[attr-defined]
-        return super().open(*args, **kwargs)  # type: ignore[misc]
+        pace(self.ws_connection, self._owed)
+        super().open()
 
     def on_close(self) -> None:
         """The connection is gone; Bokeh's fails where a server that stops has let it go first."""
         if self._look is not None:
             self._look.stop()
-        connection = self.connection  # type: ignore[attr-defined]
+        connection = self.connection
         if connection is None or has_session(connection):
-            super().on_close()  # type: ignore[misc]
+            super().on_close()
 
     def _owed(self, number: int) -> float:
         return max(self._reads.owed(), self._bytes.owed(number))
 
-    async def receive_part(self, part: str | bytes) -> Any:
+    async def receive_part(self, part: str | bytes) -> Message | None:
         """Whole messages that a page may send go on to Bokeh; any other one ends the connection."""
         if self._ended:
             return None
@@ -328,20 +337,20 @@ class CheckedMessages(SocketHooks):
         except Refused as reason:
             self._ended = True
             log.warning("a connection was closed: no page sends %s", reason)
-            self.close(POLICY, f"no page sends {reason}")  # type: ignore[attr-defined]
+            self.close(POLICY, f"no page sends {reason}")
             return None
 
-    async def _received(self, parts: tuple[str | bytes, ...]) -> Any:
+    async def _received(self, parts: tuple[str | bytes, ...]) -> Message | None:
         """The message for Bokeh, None where nothing is left to do. Raises Refused."""
-        if self.connection is None:  # type: ignore[attr-defined]
+        if self.connection is None:
             raise Refused("a message before its session is open")
         self._check_session()
-        kind, content = parsed(parts, self.max_message_size)  # type: ignore[attr-defined]
+        kind, content = parsed(parts, self.max_message_size)
         if kind == "PATCH-DOC":
             check_patch(content, len(parts[-1]), self._known)
             drawn = frame_drawn(content, self._model)
             if drawn is not None:
-                await set_from_browser(self.connection, drawn[0], "drawn", drawn[1])  # type: ignore[attr-defined]
+                await set_from_browser(self.connection, drawn[0], "drawn", drawn[1])
                 await self._rest(1)
                 return None
         self._count(kind, content)
@@ -353,7 +362,7 @@ class CheckedMessages(SocketHooks):
 
     def _check_session(self) -> None:
         """Raises Gone after the page was left, or where the server stops: messages are still read then."""
-        if not has_session(self.connection):  # type: ignore[attr-defined]
+        if not has_session(self.connection):
             raise Gone
 
     async def _rest(self, cost: float) -> None:
@@ -361,22 +370,22 @@ class CheckedMessages(SocketHooks):
         if wait := self._messages.owed(cost):
             await asyncio.sleep(wait)
 
-    def _count(self, kind: str, content: Any) -> None:
+    def _count(self, kind: str, content: Json) -> None:
         """What costs much, a page says once. Raises Refused."""
         self._pulls += kind != "PATCH-DOC"
         self._ready += is_ready(content)
         if self._pulls > MAX_PULLS or self._ready > MAX_READY:
             raise Refused("this message so often")
 
-    def _model(self, model_id: str) -> Any:
-        return self.connection.session.document.get_model_by_id(model_id)  # type: ignore[attr-defined]
+    def _model(self, model_id: str) -> Model | None:
+        return self.connection.session.document.get_model_by_id(model_id)
 
     def _known(self, model_id: str) -> Known | None:
         return known(self._model(model_id))
 
     def _look_at_reader(self) -> None:
         """End a connection on which more and more waits to be read."""
-        stream = getattr(self.ws_connection, "stream", None)  # type: ignore[attr-defined]
+        stream = getattr(self.ws_connection, "stream", None)
         waits = bytes_waiting(stream) if stream is not None else 0
         self._stuck = self._stuck + 1 if waits > FULL and waits >= self._waited else 0
         self._waited = waits

@@ -14,11 +14,12 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import panel as pn
 import panel_material_ui as pmui
 import param
+from bokeh.document import Document
 from bokeh.models import CustomJS
 from bokeh.themes import Theme
 from panel.custom import JSComponent
@@ -31,6 +32,7 @@ from pmdviz.cli.tools import MARKER
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError, shown
 from pmdviz.essay.build import page as essay
+from pmdviz.files import Json
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.controls.widgets import small_button
@@ -40,12 +42,19 @@ from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure, pool_for
 from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
+from pmdviz.lab.pages.page import Page
+from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import handlers, server_internals
 from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
+
+if TYPE_CHECKING:
+    from pmdviz.lab.pages.geometry import GeometryPage
+    from pmdviz.lab.pages.race import RacePage
+    from pmdviz.lab.pages.theory import TheoryPage
 
 # The room for a lesson: a column left of the pages, above them in a narrow window.
 
@@ -57,14 +66,14 @@ class LessonBeside:
 
     def __init__(self, tabs: Tabs) -> None:
         self._tabs, self._open, self._large = tabs, False, False
-        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        look: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
         self._room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
         self.view = pn.Column(
             self._room, tabs.view, stylesheets=[css.PART, css.static("pages.css", "lesson_beside")], **look
         )
         tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
 
-    def take(self, card: Any) -> None:
+    def take(self, card: Card) -> None:
         """The card, when it is first made."""
         self._room.append(card)
 
@@ -88,6 +97,7 @@ class LessonBeside:
 
 # The docs site served with the app: a folder that `pmdviz docs` has built, served as it lies there.
 
+Route = tuple[str, type] | tuple[str, type, dict[str, str]]  # address, handler and its settings
 FOLDER = "PMDVIZ_DOCS"  # environment variable: the folder, for every process of a server
 ADDRESS = "/docs/"
 
@@ -111,7 +121,7 @@ def docs_folder() -> Path | None:
     return Path(name).resolve()
 
 
-def docs_routes() -> list[Any]:
+def docs_routes() -> list[Route]:
     """The addresses of the site, for a server to be made; none where no folder is offered."""
     folder = docs_folder()
     if folder is None:
@@ -151,7 +161,7 @@ def _bytes() -> tuple[bytes, bytes]:
     return text, gzip.compress(text)
 
 
-def essay_routes() -> list[Any]:
+def essay_routes() -> list[Route]:
     """The essay's address, for a server to be made; its pages then link it."""
     global _routed
     _routed = True
@@ -199,33 +209,33 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 # first browser the constructor itself, which that browser cannot send back with a message.
 
 
-def _race(link: Link) -> Any:
+def _race(link: Link) -> RacePage:
     from pmdviz.lab.pages.race import RacePage
 
     return RacePage(link.race, link.round)
 
 
-def _theory(link: Link) -> Any:
+def _theory(link: Link) -> TheoryPage:
     from pmdviz.lab.pages.theory import TheoryPage
 
     return TheoryPage(link.asked)
 
 
-def _geometry(link: Link) -> Any:
+def _geometry(link: Link) -> GeometryPage:
     from pmdviz.lab.pages.geometry import GeometryPage
 
     return GeometryPage()
 
 
-def _lessons(link: Link) -> Any:
+def _lessons(link: Link) -> LessonsPage:
     return LessonsPage()
 
 
-def _methods(link: Link) -> Any:
+def _methods(link: Link) -> MethodsPage:
     return MethodsPage()
 
 
-PAGES: dict[str, tuple[str, Callable[[Link], Any]]] = {
+PAGES: dict[str, tuple[str, Callable[[Link], Page]]] = {
     "lessons": ("Lessons", _lessons),
     "race": ("Race", _race),
     "theory": ("Theory", _theory),
@@ -248,9 +258,9 @@ def is_phone(headers: Mapping[str, str] | None) -> bool:
     return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
 
 
-def header_buttons(lab: Lab) -> Any:
+def header_buttons(lab: Lab) -> pn.Row:
     """Share and Present, which are the lab's."""
-    look: dict[str, Any] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
+    look: dict[str, Json] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
     share = small_button("Share", lab.share.toggle, **look)
     present = small_button("Present", lambda: lab.present(True), css_classes=["pmdviz-wide"], **look)
     return pn.Row(share, present, margin=0, align="center")
@@ -377,14 +387,17 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     loop = asyncio.get_running_loop()
     outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
     _outcome.set(outcome)
-    plain = isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS
-    return outcome if plain else None
+    if isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS:
+        return outcome
+    return None
 
 
-def open_link(doc: Any, link: Link) -> None:
+def open_link(doc: Document, link: Link) -> None:
     """Show what a link says in a page that was built ahead."""
     with set_curdoc(doc):
-        next(tabs for tabs in _open if tabs.doc is doc).built["lab"].open(link)
+        lab = next(tabs for tabs in _open if tabs.doc is doc).built["lab"]
+        assert isinstance(lab, Lab)
+        lab.open(link)
 
 
 def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
@@ -464,31 +477,6 @@ LINE = '<p class="pmdviz-building" role="status">{}</p>'
 FOOT = "pmdviz-foot"  # the name by which the template finds the foot of the window
 
 
-class Page(Protocol):
-    """What a page of the app has."""
-
-    view: Any  # the content in the middle
-    foot: Any  # the bar at the foot of the window: Play and its neighbours
-    on_presenter: Callable[[bool], None]  # the page calls it with whether it is shown to a lecture hall
-    on_note: Callable[[str], None]  # the page calls it with a few words that are seen from every page; "" for none
-    on_open: Callable[[str, Any], None] | None  # the page calls it to have another one seen, with something to show
-
-    def start(self, doc: Any) -> None:
-        """Begin: the document is `doc`; nothing may be sent before the browser has built the page."""
-
-    def take(self, what: Any) -> None:
-        """Show what another page hands over, also before `start`; only of a page that another one opens."""
-
-    def look(self, on: bool) -> None:
-        """The page is seen (or no longer): a hidden page does not compute."""
-
-    def set_theme(self, dark: bool) -> None:
-        """Put on the light or the dark theme."""
-
-    def stop(self) -> None:
-        """End everything that the page does."""
-
-
 class PageSpec(NamedTuple):
     """A page before it is built."""
 
@@ -526,13 +514,13 @@ class Tabs:
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_made: Callable[[str, Page], None] = lambda name, page: None
         self.built: dict[str, Page] = {}
-        self._boxes: dict[str, dict[str, Any]] = {}
+        self._boxes: dict[str, dict[str, pn.Column]] = {}
         self._tasks: dict[str, asyncio.Task] = {}  # of pages that are being built
         self._waiting: dict[str, Any] = {}  # what a page that has not been built is to show
         self.active = first
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
-        look: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        look: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
         self.view = pn.Column(stylesheets=[css.PART], **look)
         self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
         self._make_boxes(first)
@@ -541,7 +529,7 @@ class Tabs:
             self._put(first, part)
         self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None) -> None:
         """Begin with the first page; `doc` is the served document."""
         self.doc = doc
         self.built[self.active].start(doc)
@@ -642,7 +630,7 @@ class Tabs:
 
     def _make_boxes(self, name: str) -> None:
         """Room for the parts of a page."""
-        margins: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
+        margins: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
         self._boxes[name] = {part: pn.Column(**margins) for part in PARTS}
         for part, box in self._boxes[name].items():
             getattr(self, part).append(box)

@@ -18,9 +18,10 @@ import time
 import webbrowser
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from bokeh.util.token import generate_session_id
+from panel.io.server import Server, get_server
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz.errors import InputError, shown, words_of
@@ -29,6 +30,7 @@ from pmdviz.lab.loop.locked import locked
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
 from pmdviz.serve.pages import docs_routes, offer_docs
+from pmdviz.serve.server_internals import ApplicationContext, BokehTornado, ServerSession
 from pmdviz.serve.turns import GAP_S, are_wanted, turn
 
 DEFAULT_PORT = 5006
@@ -237,14 +239,13 @@ def chosen_port(asked: int | None, address: str = "127.0.0.1") -> int:
     raise InputError(f"cannot listen on --address {shown(address)}: {reason}; give one of this machine")
 
 
-def _server(options: argparse.Namespace, port: int) -> Any:
+def _server(options: argparse.Namespace, port: int) -> Server:
     """The server, not yet started; everything a page needs comes from it and from no other.
 
     Raises InputError where another server has taken the port since it was chosen.
     """
     os.environ["BOKEH_RESOURCES"] = "server"
     os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each page would wait for it
-    from panel.io.server import get_server
     from threadpoolctl import threadpool_limits
 
     from pmdviz.lab.loop import limits
@@ -321,7 +322,7 @@ def _compile_ahead(what: str) -> None:
         compile_ahead(all_groups() if what == "all" else (DEFAULT,))
 
 
-def _run(server: Any) -> NoReturn:
+def _run(server: Server) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
     from pmdviz.kernels import jit
     from pmdviz.lab.loop import work as temporary
@@ -347,7 +348,7 @@ def _run(server: Any) -> NoReturn:
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
 HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
 
-_spares: list[Any] = []  # sessions without a visitor
+_spares: list[ServerSession] = []  # sessions without a visitor
 _filling = asyncio.Lock()
 _changing = asyncio.Lock()  # one at a time: a spare in the making is the next visitor's, and takes a place already
 
@@ -355,7 +356,7 @@ _changing = asyncio.Lock()  # one at a time: a spare in the making is the next v
 class SpareHandler(handlers.PageHandler):
     """The handler of "/" that hands out a spare page where it fits, and has another one made later."""
 
-    async def get_session(self) -> Any:
+    async def get_session(self) -> ServerSession:
         """A spare session; a new one for a link that hides something, for a phone (another layout), or without one."""
         self.request.uri = one_question_mark(self.request.uri)
         loop = self.application.io_loop
@@ -377,7 +378,7 @@ class SpareHandler(handlers.PageHandler):
         loop.call_later(HELD_S, session.unblock_expiration)
         return session
 
-    async def _hand_out(self, session: Any, link: Link | None) -> None:
+    async def _hand_out(self, session: ServerSession, link: Link | None) -> None:
         """Make a spare page this visitor's."""
         server_internals.sign_again(session, **_signing(self.application))
         if link is not None:
@@ -390,7 +391,7 @@ def one_question_mark(uri: str) -> str:
     return path + mark + query.replace("?", "%3F")
 
 
-async def fill(application: Any, context: Any) -> None:
+async def fill(application: BokehTornado, context: ApplicationContext) -> None:
     """Build spare pages as long as visitors keep theirs, one is missing and a place is left."""
     if _filling.locked():
         return
@@ -401,7 +402,7 @@ async def fill(application: Any, context: Any) -> None:
                     _spares.append(await _another(application, context))
 
 
-async def _another(application: Any, context: Any) -> Any:
+async def _another(application: BokehTornado, context: ApplicationContext) -> ServerSession:
     request = HTTPServerRequest("GET", "/")  # without a visitor: what depends on the visitor is not in a spare page
     made = await context.create_session_if_needed(generate_session_id(**_signing(application)), request)
     made.block_expiration()
@@ -417,11 +418,11 @@ def _is_wanted() -> bool:
     return are_wanted() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
-def _signing(application: Any) -> dict[str, Any]:
+def _signing(application: BokehTornado) -> dict[str, bytes | bool | None]:
     return {"secret_key": application.secret_key, "signed": application.sign_sessions}
 
 
-async def _make_room(context: Any) -> None:
+async def _make_room(context: ApplicationContext) -> None:
     """End a spare page, if there is one: the place that it takes is a visitor's."""
     session = _take()
     if session is not None:
@@ -429,5 +430,5 @@ async def _make_room(context: Any) -> None:
         await server_internals.discard(context, session)
 
 
-def _take() -> Any:
+def _take() -> ServerSession | None:
     return _spares.pop() if _spares else None

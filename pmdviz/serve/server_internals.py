@@ -26,20 +26,31 @@ from typing import Any
 
 import panel_material_ui as pmui
 from bokeh.core.property.descriptors import PropertyDescriptor
-from bokeh.core.serialization import Serializer
+from bokeh.core.serialization import Ref, Serializer
+from bokeh.document.events import DocumentPatchedEvent
+from bokeh.document.models import DocumentModelManager
 from bokeh.model import Model
+from bokeh.protocol.message import Message
 from bokeh.protocol.messages.patch_doc import patch_doc
+from bokeh.server.connection import ServerConnection
+from bokeh.server.contexts import ApplicationContext
+from bokeh.server.server import BaseServer
+from bokeh.server.session import ServerSession
+from bokeh.server.tornado import BokehTornado
 from bokeh.util.token import generate_jwt_token, get_session_id
 from tornado.escape import utf8
-from tornado.iostream import StreamClosedError
-from tornado.websocket import WebSocketClosedError
+from tornado.iostream import IOStream, StreamClosedError
+from tornado.web import RequestHandler
+from tornado.websocket import WebSocketClosedError, WebSocketHandler, WebSocketProtocol13
+
+from pmdviz.files import Json
 
 PACKED = "__bk__zlib_"  # the name of the payload in a token
 
 default_of = PropertyDescriptor._get_default  # (descriptor, model): the value of a property that has not been set
 
 
-def application(server: Any) -> Any:
+def application(server: BaseServer) -> BokehTornado:
     """The tornado application of a server."""
     return server._tornado
 
@@ -50,36 +61,36 @@ def use_handlers(ours: Mapping[type, type]) -> None:
         kind.__new__ = partial(_instead, kind, own)  # type: ignore[method-assign]
 
 
-def _instead(kind: type, own: type, wanted: type, *args: Any, **kwargs: Any) -> Any:
+def _instead(kind: type, own: type, wanted: type, *args: type, **kwargs: Any) -> Any:
     return object.__new__(own if wanted is kind else wanted)
 
 
-def is_synced(models: Any, model: Any) -> bool:
+def is_synced(models: DocumentModelManager, model: Model) -> bool:
     """Whether a document's models have this one, and its browser too."""
     return models._models.get(model.id) is model and model not in models._new_models
 
 
-def session_of(context: Any, session_id: str) -> Any:
+def session_of(context: ApplicationContext, session_id: str) -> ServerSession | None:
     """The session of that name, None where there is none."""
     return context._sessions.get(session_id)
 
 
-def sign_again(session: Any, **signing: Any) -> None:
+def sign_again(session: ServerSession, **signing: bytes | bool | None) -> None:
     """A new token: one holds for five minutes, and Bokeh signs none for a session that was made without."""
     session._token = generate_jwt_token(session.id, **signing)
 
 
-async def discard(context: Any, session: Any) -> None:
+async def discard(context: ApplicationContext, session: ServerSession) -> None:
     """End a session that no browser has."""
     await context._discard_session(session, lambda unused: True)
 
 
-def has_session(connection: Any) -> bool:
+def has_session(connection: ServerConnection) -> bool:
     """Whether a stopping server has not let go of it yet."""
     return connection._session is not None
 
 
-async def set_from_browser(connection: Any, model: Any, name: str, value: Any) -> None:
+async def set_from_browser(connection: ServerConnection, model: Model, name: str, value: int) -> None:
     """A browser's patch of one property: no look at every model of the page, and no answer, for which no code waits."""
     session = connection.session
 
@@ -93,7 +104,7 @@ async def set_from_browser(connection: Any, model: Any, name: str, value: Any) -
     await session.with_document_locked(change)
 
 
-def token_content(token: str, max_payload: int) -> tuple[Any, bool]:
+def token_content(token: str, max_payload: int) -> tuple[dict[str, Json], bool]:
     """The payload of a token, and whether its payload has more bytes than that; any error if it is not a token."""
     content = json.loads(_decoded(token.split(".")[0]))
     unpacking = zlib.decompressobj()
@@ -105,55 +116,55 @@ def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
 
 
-def is_themed(model: Any, name: str) -> bool:
+def is_themed(model: Model, name: str) -> bool:
     """Whether a theme says what the property's default is."""
     themed = model.__dict__.get("__themed_values__")
     return themed is not None and name in themed
 
 
-def replace_default_of(look_up: Callable[[Any, Any], Any]) -> None:
+def replace_default_of(look_up: Callable[[PropertyDescriptor, Model], Any]) -> None:
     """Have the defaults of all models looked up by it, instead of `default_of`."""
     PropertyDescriptor._get_default = look_up
 
 
-class SocketHooks:
+class SocketHooks(WebSocketHandler):
     """For a handler of the websocket, in front of Bokeh's: public names for what becomes of it and of a message."""
 
-    async def receive_part(self, part: str | bytes) -> Any:
+    async def receive_part(self, part: str | bytes) -> Message | None:
         """The message that a part completes, None while others are missing."""
-        return await super()._receive(part)  # type: ignore[misc]
+        return await super()._receive(part)
 
-    async def _receive(self, fragment: str | bytes) -> Any:
+    async def _receive(self, fragment: str | bytes) -> Message | None:
         return await self.receive_part(fragment)
 
     async def _async_open(self, token: str) -> None:
-        if self.may_open(get_session_id(token)):  # type: ignore[attr-defined]
-            await super()._async_open(token)  # type: ignore[misc]
+        if self.may_open(get_session_id(token)):
+            await super()._async_open(token)
         else:
-            self.close()  # type: ignore[attr-defined]
+            self.close()
 
 
 # tornado
 
 
-def is_finished(handler: Any) -> bool:
+def is_finished(handler: RequestHandler) -> bool:
     """Whether a request has been answered."""
     return handler._finished
 
 
-def has_hung_up(handler: Any) -> bool:
+def has_hung_up(handler: RequestHandler) -> bool:
     """Whether who sent a request is no longer there to read the answer."""
     return handler.request.connection.stream.closed()
 
 
-def pace(connection: Any, owed: Callable[[int], float]) -> None:
+def pace(connection: WebSocketProtocol13, owed: Callable[[int], float]) -> None:
     """Read a websocket as fast as allowed: nothing for `owed(number)` seconds after so many bytes."""
     connection.stream = PacedStream(connection.stream, owed)
     if connection._compressor is None:
         connection.write_message = partial(_written, connection)
 
 
-def _written(connection: Any, message: str | bytes, binary: bool = False) -> asyncio.Future[None]:
+def _written(connection: WebSocketProtocol13, message: str | bytes, binary: bool = False) -> asyncio.Future[None]:
     """As tornado writes a message, which makes a task of each. Raises WebSocketClosedError."""
     try:
         return connection._write_frame(True, 2 if binary else 1, utf8(message))
@@ -167,7 +178,7 @@ class PacedStream:
     All that is written in one turn of the loop leaves together: a frame of a run is five pieces.
     """
 
-    def __init__(self, stream: Any, owed: Callable[[int], float]) -> None:
+    def __init__(self, stream: IOStream, owed: Callable[[int], float]) -> None:
         self._stream, self._owed = stream, owed
         self._pieces: list[bytes] = []
         self._written: list[asyncio.Future[None]] = []  # one of each piece
@@ -194,10 +205,10 @@ class PacedStream:
         except StreamClosedError:
             _tell(written, WebSocketClosedError())
 
-    def close(self, *args: Any, **kwargs: Any) -> None:
+    def close(self, exc_info: bool | BaseException = False) -> None:
         """Close it, after the pieces that wait."""
         self.flush()
-        self._stream.close(*args, **kwargs)
+        self._stream.close(exc_info)
 
     async def read_bytes(self, number: int) -> bytes:
         """So many bytes."""
@@ -220,12 +231,12 @@ def _tell(written: list[asyncio.Future[None]], error: BaseException | None) -> N
     for future in written:
         if error is None and not future.done():
             future.set_result(None)
-        elif not future.done():
+        elif error is not None and not future.done():
             future.set_exception(error)
             future.exception()
 
 
-def bytes_waiting(stream: Any) -> int:
+def bytes_waiting(stream: IOStream) -> int:
     """How many bytes wait until the other side reads."""
     return len(stream._write_buffer or ())
 
@@ -253,7 +264,7 @@ def install() -> None:
 class KnownModels(Serializer):
     """Looks a model up when it is spoken of; what the browser has is sent as its id alone, as by Bokeh's own."""
 
-    def __init__(self, models: Any) -> None:
+    def __init__(self, models: DocumentModelManager) -> None:
         super().__init__()
         self._known = models
 
@@ -261,13 +272,13 @@ class KnownModels(Serializer):
         """Whether the browser has it, or will by this message."""
         return super().has_ref(obj) or (isinstance(obj, Model) and is_synced(self._known, obj))
 
-    def get_ref(self, obj: Any) -> Any:
+    def get_ref(self, obj: Any) -> Ref | None:
         """Its reference, None for what the browser does not have."""
         found = super().get_ref(obj)
         return obj.ref if found is None and self.has_ref(obj) else found
 
 
-def create(kind: type, events: Sequence[Any], **metadata: Any) -> Any:
+def create(kind: type[patch_doc], events: Sequence[DocumentPatchedEvent], **metadata: Json) -> patch_doc:
     """The message of these events of one document. Raises ValueError for events of none or of several."""
     documents = {event.document for event in events}
     if len(documents) != 1:
@@ -287,7 +298,7 @@ PLAIN = (str, int, float, bool, type(None))  # types that cannot be changed in p
 _known: dict[tuple[type, str], Any] = {}
 
 
-def kept_default(descriptor: Any, model: Any) -> Any:
+def kept_default(descriptor: PropertyDescriptor, model: Model) -> Any:
     """Bokeh's own, which computes the default of a property that has not been set; themes come before it."""
     if is_themed(model, descriptor.name):
         return default_of(descriptor, model)

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
 
+Own = TypeVar("Own", bound=Knobs)  # its options
 REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
 TARGETS = MappingProxyType(REGISTERED)
 
@@ -73,7 +74,7 @@ class Natural(NamedTuple):
     precision: Array  # (d, d) P
 
 
-class Target:
+class Target(Generic[Own]):
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
     Subclasses set the class attributes (`title`, `about`, `source`, `question`: lines of the docstring), `data`, and
@@ -136,7 +137,7 @@ class Target:
             cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Raw) -> None:
-        self.options = self.checked_options(options)
+        self.options = cast(Own, self.checked_options(options))
         self.tables = tables_in(self.options.as_dict().values())
         self.build()
         self._made()
@@ -180,6 +181,12 @@ class Target:
     def space(self) -> Space:
         """The space of theta."""
         return Reals(self.parameter_names)
+
+    @property
+    def states(self) -> Discrete:
+        """The space of a target with discrete states."""
+        assert isinstance(self.space, Discrete)
+        return self.space
 
     @cached_property
     def offers(self) -> frozenset[str]:
@@ -441,8 +448,8 @@ class Target:
         return self.space.check(theta)
 
 
-class GaussianPrior:
-    """Mix-in: theta ~ N(0, prior_sd^2 I), with `prior_sd` set by the subclass's `build`."""
+class GaussianPrior(Target[Own]):
+    """theta ~ N(0, prior_sd^2 I), with `prior_sd` set by the subclass's `build`."""
 
     prior_sd: float = 1.0
 
@@ -464,8 +471,10 @@ class GaussianPrior:
         self.view_box = ((-reach, reach),) * self.dim
 
 
-class FairSigns(Target):
+class FairSigns(Target[Own]):
     """States of -1 and 1, independent and fair before any data, or q0 of a target without any."""
+
+    space: Discrete
 
     def in_space(self, shape: int | Sequence[int], names: Sequence[str]) -> None:
         """Set `space` to all arrays of this shape, and what follows from it."""

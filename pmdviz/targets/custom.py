@@ -40,7 +40,7 @@ MAX_RHAT, FEWEST_DRAWS = 1.05, 100  # R-hat and bulk ESS that reference draws mu
 MAX_EXACT_PAIRS = 250_000_000  # that the exact posterior may cost: seconds, for a function in NumPy
 
 
-class CustomTarget(InBlocks, Target):
+class CustomTarget(InBlocks, Target[Knobs]):
     """Your own model as a target, checked when made: `pmdviz.custom_target`.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
-from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.knobs import Choice, KnobSpec, Real, Whole
 from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
 from pmdviz.targets.exact import DrawsReference
@@ -24,7 +24,7 @@ TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {  # name -> va
 MARGIN = 0.3  # of the values' extent, to either side of a picture
 
 
-def _weight(value: int) -> Real:
+def _weight(value: int) -> KnobSpec[float]:
     return Real(
         1.0,
         (0, 1000),
@@ -74,7 +74,7 @@ class CategoricalOptions(TargetOptions):
             )
 
 
-class Categorical(Target):
+class Categorical(Target[CategoricalOptions]):
     """p(z = a_k) = p_k, one coordinate, K values. A run starts from q0, which is uniform; log Z = 0.
 
     title: Categorical (a few values)
@@ -97,7 +97,7 @@ class Categorical(Target):
 
     def make_exact(self) -> enumeration.Enumeration:
         """By a visit of every value."""
-        return enumeration.Enumeration(self.space, self.log_joint)
+        return enumeration.Enumeration(self.states, self.log_joint)
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, 1), all values alike."""
@@ -141,7 +141,7 @@ class IsingOptions(TargetOptions):
     boundary = Choice("closed", {"closed": "closed (a torus)", "open": "open edges"}, "Edges")
 
 
-class Ising(FairSigns):
+class Ising(FairSigns[IsingOptions]):
     """p(s) proportional to exp(b sum over neighbours s_i s_j + sum_i h_i s_i), s_i in {-1, +1}, h_i ~ N(h, field_sd^2).
 
     On a lattice that closes on itself, or is open. It has no data: a run starts from q0, independent fair spins.
@@ -182,7 +182,7 @@ class Ising(FairSigns):
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
         o = self.options
         if o.size <= MAX_ENUMERATED:
-            return enumeration.Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.states, self.log_joint)
         fields = (o.field + self.offsets).reshape(o.size, o.size)
         closed = o.boundary == "closed"
         return None if self.no_reference else enumeration.TransferMatrix(o.coupling, fields, closed, self.log_joint)
@@ -231,7 +231,7 @@ class BernoulliRBMOptions(TargetOptions):
     target_seed = Whole(0, (0, 2**32 - 1), label="Target seed")
 
 
-class BernoulliRBM(FairSigns):
+class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
     """p(z) proportional to sum_h exp(z'W h + b'z + c'h), z in {-1, 1}^d and h in {-1, 1}^M.
 
     So log p(z) = b'z + sum_k log(2 cosh(W_k'z + c_k)) - log Z, W_k the k-th column of W: log(1 + e^x) would belong to
@@ -272,7 +272,7 @@ class BernoulliRBM(FairSigns):
         """By a visit of every visible state, or of every hidden one; None where both are too many."""
         o = self.options
         if o.visible <= MAX_VISIBLE:
-            return enumeration.Enumeration(self.space, self.log_joint)
+            return enumeration.Enumeration(self.states, self.log_joint)
         if o.hidden <= MAX_HIDDEN:
             return enumeration.HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
         return None

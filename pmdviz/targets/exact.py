@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol, TypeGuard
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.mixture import gaussian_mixture_log_density
 from pmdviz.streams import stream
+
+if TYPE_CHECKING:
+    from pmdviz.targets.base import Target
 
 LogDensity = Callable[[Array], Array]
 Box = tuple[tuple[float, float], ...]
@@ -198,29 +201,7 @@ class Climbers(NamedTuple):
     curvature: Array  # (s, d, d) there, of -log p
 
 
-class Posterior(Protocol):
-    """The part of a target that the search for modes uses."""
-
-    offers: frozenset[str]
-    dim: int
-    num_data: int
-    data_rows: Array
-    scale: Array
-
-    def sample_prior(self, rng: Rng, m: int) -> Array:
-        """m draws (m, d) of the prior."""
-
-    def log_prior(self, theta: Array) -> Array:
-        """(m, d) -> (m,) in nats."""
-
-    def log_likelihood(self, theta: Array, batch: Array) -> Array:
-        """(m, d) -> (m,) in nats."""
-
-    def grad_log_joint(self, theta: Array) -> Array:
-        """(m, d) -> (m, d), of log prior and log likelihood of all data."""
-
-
-def find_modes(target: Posterior) -> GaussianMixture | None:
+def find_modes(target: Target) -> GaussianMixture | None:
     """Gaussians where the posterior has its mass, each once as wide as log p is curved there and once twice as wide.
 
     Newton's method with a trust region runs from up to 64 draws from the prior. Each run contributes the place where it
@@ -237,7 +218,7 @@ def find_modes(target: Posterior) -> GaussianMixture | None:
         return _mixture_of(gaussians, target.scale)
 
 
-def _climbed(target: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
+def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
     """(log masses, centres, curvatures) of the best places on each path, and of its ends."""
     log_p = _log_p(target, x)
     x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
@@ -267,7 +248,7 @@ def _climbed(target: Posterior, x: Array) -> list[tuple[Array, Array, Array]]:
     return [(at.mass, at.centre, at.curvature), ends]
 
 
-def _moved(target: Posterior, at: Climbers, step: Array) -> Climbers:
+def _moved(target: Target, at: Climbers, step: Array) -> Climbers:
     """Take the steps, shortened to the trust radius, that raise log p; the others halve their radius twice."""
     length = np.linalg.norm(step, axis=1)
     there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
@@ -280,7 +261,7 @@ def _moved(target: Posterior, at: Climbers, step: Array) -> Climbers:
     )
 
 
-def _slopes(target: Posterior, x: Array, widths: Array) -> tuple[Array, Array]:
+def _slopes(target: Target, x: Array, widths: Array) -> tuple[Array, Array]:
     """Gradient (s, d) of log p, and the curvature (s, d, d) of -log p by central differences of the gradient."""
     s, d = x.shape
     moves = widths[:, :, None] * np.eye(d)
@@ -290,7 +271,7 @@ def _slopes(target: Posterior, x: Array, widths: Array) -> tuple[Array, Array]:
     return gradients.mean(axis=(0, 2)), 0.5 * (curvature + curvature.transpose(0, 2, 1))
 
 
-def _log_p(target: Posterior, x: Array) -> Array:
+def _log_p(target: Target, x: Array) -> Array:
     """log p (s,), -inf where it is not a number or outside the prior's support."""
     theta = x * target.scale
     values = target.log_prior(theta)
@@ -393,9 +374,15 @@ class Normalised:
 class OnGrids:
     """log p at the cells of the last few grids; computed once each, safe to ask from several threads."""
 
+    boxes: tuple[Box, ...]
+
     def __init__(self) -> None:
         self._kept: dict[tuple[Grid, bool], Array] = {}
         self._lock = threading.Lock()  # held while a grid is computed; a finished grid is read without it
+
+    def log_density(self, points: Array) -> Array:
+        """log p(points), (n, d) -> (n,)."""
+        raise NotImplementedError
 
     def on_grid(self, grid: Grid, everywhere: bool = True) -> Array:
         """log p at the cell centres, shape `grid.shape`, read-only; unless `everywhere`, -inf outside `boxes`."""
@@ -605,7 +592,7 @@ class GaussianMixtureExact(OnGrids):
             white, means = self._whitened(points, 0), self._whitened(self.means[kept], 0)
             return gaussian_mixture_log_density(white, means, log_weights[kept], 1.0) + self._log_jacobian(0)
         total = np.full(len(points), -np.inf)
-        for k in kept:  # one after the other: the memory does not grow with their number
+        for k in map(int, kept):  # one after the other: the memory does not grow with their number
             squares = (self._whitened(points - self.means[k], k) ** 2).sum(axis=1)
             constant = log_weights[k] + self._log_jacobian(k) - 0.5 * self.means.shape[1] * np.log(2 * np.pi)
             total = np.logaddexp(total, constant - 0.5 * squares)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from importlib.util import find_spec
+from typing import TypeVar
 
 import numpy as np
 
@@ -15,9 +16,9 @@ from pmdviz.errors import InputError
 from pmdviz.kernels import gaussian_processes
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.likelihoods import linear_log_likelihood
-from pmdviz.knobs import A_FILE, Choice, Flag, Knobs, Real, Whole
+from pmdviz.knobs import A_FILE, Choice, Flag, KnobSpec, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
 from pmdviz.targets.rows import CANCER, read_columns
@@ -36,13 +37,19 @@ class SparseOptions(options.TargetOptions):
     width: Width of the kernel exp(-|x - x'|²/(2 width²)), relative to the median distance between inputs.
     """
 
+    approximation: KnobSpec[str]
+    noise_variance: KnobSpec[float]
+
+
+Sparse = TypeVar("Sparse", bound=SparseOptions)
+
 
 APPROXIMATION = Choice("fitc", {"fitc": "FITC", "dtc": "DTC"}, "Sparse approximation")
 WIDTH = Real(0.1, (0.01, 10), label="Kernel width", unit="median distances", log=True)
 NOISE_VARIANCE = Real(0.001, (1e-5, 10), label="Noise variance", unit="y²", log=True)
 
 
-class GaussianProcess(GaussianPrior, Target):
+class GaussianProcess(GaussianPrior[Sparse]):
     """y_i ~ N(f(x_i), noise), f a Gaussian process with mean 0 and kernel exp(-|x - x'|^2 / (2 width^2)).
 
     f at M fixed inputs Z is L θ with K_ZZ = L L' and θ ~ N(0, I). Given θ a row is y ~ N(a'θ, noise + s) with
@@ -55,7 +62,6 @@ class GaussianProcess(GaussianPrior, Target):
 
     declared = frozenset({"predictive", "conditional_family", "inducing_inputs"})
     predicts = "number"
-    options: Knobs
 
     def _place(self, points: Array, kernel_width: float) -> None:
         """Θ is the process at these points (M, k)."""
@@ -67,7 +73,7 @@ class GaussianProcess(GaussianPrior, Target):
     def make_exact(self) -> GaussianExact:
         """In closed form: the posterior of θ under the sparse model."""
         start = self._prior_at(self._scaled(self.points)[None], self._factor[None])
-        done, base = self._multiplied(start, self.data, 0.0, 1.0, self.options.approximation == "fitc")
+        done, base = self._multiplied(start, self.data_rows, 0.0, 1.0, self.options.approximation == "fitc")
         precision, linear = np.tril(done.natural[0, :, :-1]), done.natural[0, :, -1]
         inverse = np.linalg.inv(np.linalg.cholesky(precision + np.tril(precision, -1).T))
         cov = inverse.T @ inverse
@@ -86,10 +92,10 @@ class GaussianProcess(GaussianPrior, Target):
         """Mean and sd of f at inputs (n, k) given all data, without inducing inputs; None of more than 4,096 data."""
         if not self.has_exact_process:
             return None
-        x, at = self._scaled(self.data[:, :-1]), self._scaled(inputs)
+        x, at = self._scaled(self.data_rows[:, :-1]), self._scaled(inputs)
         both, across = gaussian_processes.covariances(x, x), gaussian_processes.covariances(x, at)
         both[np.diag_indices(len(x))] += self.options.noise_variance
-        solved = np.linalg.solve(both, np.column_stack([across, self.data[:, -1]]))
+        solved = np.linalg.solve(both, np.column_stack([across, self.data_rows[:, -1]]))
         return across.T @ solved[:, -1], np.sqrt(np.maximum(1 - (across * solved[:, :-1]).sum(axis=0), 0))
 
     @cached_property
@@ -120,7 +126,7 @@ class GaussianProcess(GaussianPrior, Target):
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
         number = min(self.dim, self.num_data)
         rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
-        inputs = self._scaled(self.data[rows][:, :, :-1])
+        inputs = self._scaled(self.data_rows[rows][:, :, :-1])
         return self._prior_at(inputs, gaussian_processes.factorised(inputs))
 
     def _prior_at(self, inputs: Array, factors: Array) -> Conditionals:
@@ -229,7 +235,7 @@ class SparseGPOptions(SparseOptions):
     data_seed = options.data_seed()
 
 
-class SparseGP(GaussianProcess):
+class SparseGP(GaussianProcess[SparseGPOptions]):
     """A Gaussian process whose inducing inputs are equally spaced over the inputs of the data.
 
     Held-out rows hold f without noise; of a person's table they are rows that are not learnt from.
@@ -241,7 +247,7 @@ class SparseGP(GaussianProcess):
 
     name = "sparse_gp"
     kernel_groups = ("linear", "sparse_gp")
-    input_names = ("x",)
+    input_names: tuple[str, ...] = ("x",)
     table = SPARSE_TABLE
 
     def build(self) -> None:
@@ -251,7 +257,7 @@ class SparseGP(GaussianProcess):
             self._draw(np.random.default_rng(o.data_seed))
         else:
             self.data, self.test_data = options.divided_table(o.data, SPARSE_TABLE, o.num_data, o.data_seed)
-            x, self.input_names = self.data[:, 0], options.names_of_inputs(o.data, SPARSE_TABLE, 1)
+            x, self.input_names = self.data_rows[:, 0], options.names_of_inputs(o.data, SPARSE_TABLE, 1)
             self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
 
     def _draw(self, rng: Rng) -> None:
@@ -296,7 +302,7 @@ class SongYearsOptions(SparseOptions):
     data_seed = options.data_seed()
 
 
-class SongYears(GaussianProcess):
+class SongYears(GaussianProcess[SongYearsOptions]):
     """The year of a song, scaled to [0, 1]: a Gaussian process of 90 features. A row is (90 features, year).
 
     A person's table may have another number of features, and another outcome in the year's place.
@@ -375,7 +381,7 @@ class GPClassificationOptions(options.TargetOptions):
     target_seed = options.target_seed(0, "the choice of rows")
 
 
-class GPClassification(GaussianPrior, Target):
+class GPClassification(GaussianPrior[GPClassificationOptions]):
     """theta = (log l_1, ..., log l_k, log s) ~ N(0, prior_sd^2 I) given classes y of rows with k features each.
 
     P(y = 1 | f) = 1 / (1 + e^-f), f a Gaussian process with kernel s^2 exp(-1/2 sum_k (z_k - z'_k)^2 / l_k^2). f is

@@ -15,7 +15,7 @@ from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Natural, Target
+from pmdviz.targets.base import GaussianPrior, Natural
 from pmdviz.targets.enumeration import hamiltonian_chains
 from pmdviz.targets.exact import DrawsReference, GridExact, Reference
 from pmdviz.targets.rows import read_classes, read_two_classes
@@ -61,7 +61,7 @@ class LogisticOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Logistic(InBlocks, GaussianPrior, Target):
+class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
     Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
@@ -132,7 +132,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
         """N(0, I), or the data's drawn with replacement."""
         if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
-        return self.inputs(self.data)[rng.integers(self.num_data, size=n)]
+        return self.inputs(self.data_rows)[rng.integers(self.num_data, size=n)]
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         return likelihoods.logistic_log_likelihood(theta, batch)
@@ -142,7 +142,7 @@ class Logistic(InBlocks, GaussianPrior, Target):
 
     def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """E over the others of the gradient in the block, (M, k): one linear predictor of each particle is enough."""
-        likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data)
+        likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data_rows)
         return likelihood - own / self.prior_sd**2
 
     def _quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
@@ -217,7 +217,7 @@ class SoftmaxOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Softmax(GaussianPrior, Target):
+class Softmax(GaussianPrior[SoftmaxOptions]):
     """P(y = k | x, w) = exp(x.w_k) / sum_j exp(x.w_j), w_k ~ N(0, prior_sd^2 I), x = (1, inputs), k from 0 on.
 
     theta = (w_0, ..., w_{K-1}), d = K (F + 1). Every class has weights; a vector added to all of them changes no

@@ -12,7 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.enumeration import states_of
 from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
@@ -42,7 +42,7 @@ class MixtureOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Mixture(GaussianPrior, Target):
+class Mixture(GaussianPrior[MixtureOptions]):
     """x ~ p N(theta1, sigma_x^2) + (1-p) N(theta1 + theta2, sigma_x^2), theta ~ N(0, prior_sd^2 I).
 
     With p = 0.5 the likelihood is the same at (theta1, theta2) and (theta1 + theta2, -theta2): two modes.
@@ -88,7 +88,7 @@ class Mixture(GaussianPrior, Target):
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
         if self.options.data != options.SIMULATED:
-            reach += 2 * float(np.abs(self.data).max())
+            reach += 2 * float(np.abs(self.data_rows).max())
         return GridExact(self.log_joint, ((-reach, reach),) * 2)
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
@@ -144,7 +144,7 @@ class GmmOptions(options.TargetOptions):
     target_seed = options.target_seed(7, "the means and the weights, where they are random")
 
 
-class Gmm(InBlocks, WithoutData):
+class Gmm(InBlocks, WithoutData[GmmOptions]):
     """p(x) = sum_k w_k N(x | mu_k, v I), normalised: log Z = 0. A run starts from q0 = N(q0_mean, q0_sd^2 I).
 
     title: Gaussian mixture (any dimension)
@@ -213,7 +213,7 @@ class WarpedGmmOptions(options.TargetOptions):
     q0_sd = options.q0_sd(1.73)
 
 
-class WarpedGmm(WithoutData):
+class WarpedGmm(WithoutData[WarpedGmmOptions]):
     """x = (z_1, c z_1^2 + z_2 - 2), z from three Gaussians N(mu_k, v I) of equal weight; normalised: log Z = 0.
 
     The map has determinant 1: p(x) is the mixture's density at z(x) = (x_1, x_2 - c x_1^2 + 2).
@@ -315,7 +315,7 @@ class RbmOptions(options.TargetOptions):
             )
 
 
-class Rbm(WithoutData):
+class Rbm(WithoutData[RbmOptions]):
     """p(x) proportional to sum over h in {-1, 1}^k of exp(x'Bh + b'x + c'h - |x|^2 / 2).
 
     Summed over h, log p = b'x - |x|^2 / 2 + sum_j log 2 cosh(c_j + (B'x)_j). Completing the square for each h instead,

@@ -45,7 +45,7 @@ class BinaryNetOptions(TargetOptions):
     data_seed = data_seed()
 
 
-class BinaryNet(FairSigns):
+class BinaryNet(FairSigns[BinaryNetOptions]):
     """P(y = k | x, V, U) = softmax(c / sqrt(H) U sign(V'x))_k, V (F, H) and U (K, H) of fair signs -1 and 1.
 
     Without the factors 1 / sqrt(fan-in) every net would be sure of every class it names. Inputs lie between -1 and 1;
@@ -212,7 +212,7 @@ class RegressionNetOptions(TargetOptions):
     data_seed = data_seed()
 
 
-class RegressionNet(InLatentScales, Target):
+class RegressionNet(InLatentScales, Target[RegressionNetOptions]):
     """y ~ N(eta(x, w), s2) or P(y = 1) = 1 / (1 + e^-eta), eta a net, w_j ~ N(0, tau_j), tau_j ~ IG(alpha_0, beta_0).
 
     theta = (w, log s2), or w alone where y is a class: each tau_j is integrated out: a priori w_j is Student t

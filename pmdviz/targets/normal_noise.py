@@ -16,7 +16,7 @@ from pmdviz.kernels import likelihoods
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.exact import GaussianExact, GridExact, Handle
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
@@ -48,7 +48,7 @@ class BananaOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Banana(GaussianPrior, Target):
+class Banana(GaussianPrior[BananaOptions]):
     """x ~ N(theta_1 + b theta_2^2, sigma_x^2), theta ~ N(0, prior_sd^2 I).
 
     The data tell theta_1 + b theta_2^2 up to sigma_x / sqrt(N) and nothing else: where on that parabola theta lies is
@@ -81,7 +81,7 @@ class Banana(GaussianPrior, Target):
         """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
         o = self.options
         self.data = options.divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
-        mean = float(self.data.mean())
+        mean = float(self.data_rows.mean())
         if abs(mean) > FARTHEST:
             raise InputError(
                 f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}, or the ridge is "
@@ -138,7 +138,7 @@ class Bimodal1DOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Bimodal1D(GaussianPrior, Target):
+class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
     """x ~ N(theta^2, sigma_x^2), theta ~ N(0, prior_sd^2): theta and -theta explain the data equally well.
 
     title: Two modes on a line (1-D)
@@ -167,7 +167,7 @@ class Bimodal1D(GaussianPrior, Target):
     @property
     def _best_fit(self) -> float:
         """The size of θ at which the data are most likely."""
-        return float(np.sqrt(max(self.data.mean(), 0.0)))
+        return float(np.sqrt(max(self.data_rows.mean(), 0.0)))
 
     def _handles(self) -> tuple[Handle, ...]:
         """Both modes."""
@@ -220,7 +220,7 @@ class GaussianOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Gaussian(GaussianPrior, Target):
+class Gaussian(GaussianPrior[GaussianOptions]):
     """x ~ N(theta, sigma_x^2 I), theta ~ N(0, prior_sd^2 I).
 
     Posterior N(mean, v I) with 1/v = 1/prior_sd^2 + N/sigma_x^2 and mean = v sum_n x_n / sigma_x^2.
@@ -262,7 +262,7 @@ class Gaussian(GaussianPrior, Target):
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""
-        mean, variance = self._posterior(self.data)
+        mean, variance = self._posterior(self.data_rows)
         at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
         return GaussianExact(mean, variance * np.eye(self.dim), float(self.log_joint(mean[None])[0] + at_mean))
 
@@ -322,7 +322,7 @@ class LinearOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Linear(GaussianPrior, Target):
+class Linear(GaussianPrior[LinearOptions]):
     """y ~ N(x.w, sigma_y^2), w ~ N(0, prior_sd^2 I), features x ~ N(0, R) with R_kl = r^|k - l|.
 
     Posterior N(mean, S), S^-1 = I / prior_sd^2 + X'X / sigma_y^2, mean = S X'y / sigma_y^2; the true w is a draw of the
@@ -370,7 +370,7 @@ class Linear(GaussianPrior, Target):
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""
-        mean, factor = self._posterior(self.data)
+        mean, factor = self._posterior(self.data_rows)
         return GaussianExact(mean, np.linalg.inv(factor @ factor.T), self._log_evidence(mean, factor))
 
     def _posterior(self, rows: Array) -> tuple[Array, Array]:
@@ -387,7 +387,7 @@ class Linear(GaussianPrior, Target):
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """Features by an autoregression of order 1, whose correlations are r^|k-l|, or drawn from a table's; and y."""
         if self.options.data != options.SIMULATED:
-            x = self.data[rng.integers(self.num_data, size=n), :-1]
+            x = self.data_rows[rng.integers(self.num_data, size=n), :-1]
             return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
         r, noise = self.options.correlation, rng.standard_normal((n, self.dim + 1))
         x = noise[:, :-1].copy()
@@ -487,7 +487,7 @@ class PPCA(Linear):
 
     def build(self) -> None:
         """Fit the decoder, and take the image; nothing is random."""
-        o = self.options
+        o: PPCAOptions = self.options  # type: ignore[assignment]  # not those of `linear`
         self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
         self.decoder = fitted_decoder(o.dim)
         self.sigma_y = self.decoder.noise_sd
@@ -502,7 +502,7 @@ class PPCA(Linear):
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         """Pixels of an image with these latent coordinates, in the data's order; after the last the first again."""
-        features = self.data[np.arange(n) % len(self.data), :-1]
+        features = self.data_rows[np.arange(n) % self.num_data, :-1]
         return np.column_stack([features, (features * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
 
 

@@ -69,7 +69,7 @@ class TableForm:
         wanted = {self.rows_option: most}
         if self.dim_beyond is not None:
             wanted[self.inputs_option] = columns - bool(self.outcome) + self.dim_beyond
-        return {name: min(value, int((specs[name].bounds or (0, value))[1])) for name, value in wanted.items()}
+        return {name: min(value, int((specs[name].bounds or (0, None))[1] or value)) for name, value in wanted.items()}
 
     def usual_options(self, specs: Mapping[str, KnobSpec], rows: int, columns: int) -> dict[str, int]:
         """The same options without explicit values: all of the table, or the defaults as far as it goes."""
@@ -192,7 +192,7 @@ def _usual_outcome(columns: Sequence[Column], form: TableForm) -> int | None:
     fitting = [k for k in free if _can_be(columns[k], form.outcome)]
     named = [k for k in fitting if columns[k].name.lower() in OUTCOME_NAMES]
     others = [k for k in free[-1:] if form.picks and columns[k].kind == NUMBERS and _is_label(columns[k])]
-    return (named or fitting or others or [None])[-1]
+    return next(reversed(named or fitting or others), None)
 
 
 def _can_be(column: Column, outcome: str) -> bool:
@@ -406,17 +406,17 @@ class TargetOptions(Knobs):
     restarts = True
 
 
-def data_points(default: int, most: int = 100_000) -> Whole:
+def data_points(default: int, most: int = 100_000) -> KnobSpec[int]:
     """N, how many data are observed."""
     return Whole(default, (1, most), (1, min(most, 20_000)), "Data points N", log=True)
 
 
-def data_source(built_in: Mapping[str, str], **rest: str) -> Source:
+def data_source(built_in: Mapping[str, str], **rest: str) -> KnobSpec[str]:
     """Where the data come from: the first of `built_in` (name -> words), another of them, or a person's file."""
     return Source(next(iter(built_in)), built_in, "Data from", **rest)
 
 
-def own_data(form: TableForm, **simulated: str) -> Source:
+def own_data(form: TableForm, **simulated: str) -> KnobSpec[str]:
     """The data of the model itself, or a person's table: see `TableForm`."""
     doc = f"Simulated from the model; or a table of your own. {form.words}"
     return data_source({SIMULATED: "the model itself", **simulated}, doc=doc)
@@ -427,38 +427,38 @@ def only_simulated() -> tuple[str, str]:
     return "data", SIMULATED
 
 
-def digit_pair() -> Choice:
+def digit_pair() -> KnobSpec[str]:
     """The two digits to classify, where the data are images of all ten; the first is class 1."""
     pairs = {f"{one}-{zero}": f"{one} against {zero}" for one in range(9, 0, -1) for zero in range(one - 1, -1, -1)}
     return Choice("8-6", pairs, "Digits", only_if=("data", ("digits", "mnist", A_FILE)))
 
 
-def noise(default: float, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> Real:
+def noise(default: float, least: float = 0.05, label: str = "Noise σₓ", unit: str = "units of x") -> KnobSpec[float]:
     """sigma_x, the sd of an observation."""
     return Real(default, (least, 100), (max(least, 0.5), 10), label, unit, log=True)
 
 
-def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = False) -> Real:
+def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = False) -> KnobSpec[float]:
     """The prior's sd in every coordinate; `basic`: always in sight."""
     usual = max(bounds[0], 0.5), min(bounds[1], 10)
     return Real(default, bounds, usual, "Prior sd", "units of θ", log=True, basic=basic)
 
 
-def data_seed() -> Whole:
+def data_seed() -> KnobSpec[int]:
     """The seed that the data are drawn from."""
     return Whole(0, (0, 2**32 - 1), label="Data seed")
 
 
-def q0_mean() -> Real:
+def q0_mean() -> KnobSpec[float]:
     """The mean of q0 in every coordinate."""
     return Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
 
 
-def q0_sd(default: float) -> Real:
+def q0_sd(default: float) -> KnobSpec[float]:
     """The sd of q0 in every coordinate."""
     return Real(default, (0.05, 100), (0.5, 10), "Sd of q₀", "units of x", log=True)
 
 
-def target_seed(default: int, what: str) -> Whole:
+def target_seed(default: int, what: str) -> KnobSpec[int]:
     """The seed of the density's random parts."""
     return Whole(default, (0, 2**32 - 1), label="Target seed", doc=f"Seed of {what}.")

@@ -59,7 +59,7 @@ class StochasticVolatilityOptions(TargetOptions):
     data_seed = data_seed()
 
 
-class StochasticVolatility(InBlocks, Target):
+class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
     """y_t ~ N(0, exp(x_t)), x_t = mu + phi (x_{t-1} - mu) + N(0, s2), x_1 ~ N(mu, s2 / (1 - phi^2)).
 
     theta = (mu, log s2, psi, x_1, ..., x_T) with phi = tanh psi; priors mu ~ N(0, 10), (1 + phi) / 2 ~ Beta(20, 1.5)
@@ -80,10 +80,11 @@ class StochasticVolatility(InBlocks, Target):
     def build(self) -> None:
         """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""
         o = self.options
+        self.true_path: Array | None = None
         if o.data == "simulated":
             self.true_path, returns = self._drawn(np.random.default_rng(o.data_seed))
         else:
-            self.true_path, returns = None, read_returns(o.data, TABLE, o.num_data)
+            returns = read_returns(o.data, TABLE, o.num_data)
         count = len(returns)
         self.data, self.returns = rows_of(returns), returns
         self.dim = PATH + count
@@ -126,7 +127,7 @@ class StochasticVolatility(InBlocks, Target):
         count = max(2, min(DRAWS, MOST // self.num_data))
         thinning, theta, draws = SWEEPS // count, self.first_particles(rng, 1)[0], np.empty((count, self.dim))
         for k in range(-BURN_IN, count * thinning):
-            theta = self._gibbs_sweep(rng, theta, self.data)
+            theta = self._gibbs_sweep(rng, theta, self.data_rows)
             if k >= 0:
                 draws[k // thinning] = theta
         return draws
@@ -168,16 +169,13 @@ class StochasticVolatility(InBlocks, Target):
             likelihoods.volatility_pull(theta, PATH, batch[:, 1], out)
             return out
         places = PATH + batch[:, 0].astype(np.int64)
-        np.add.at(
-            out,
-            (slice(None), places),
-            0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1),
-        )
+        pull = 0.5 * (batch[:, 1] ** 2 * np.exp(np.minimum(-theta[:, places], likelihoods.FARTHEST)) - 1)
+        np.add.at(out.T, places, pull.T)
         return out
 
     def _is_whole(self, batch: Array) -> bool:
         """Whether it has a row for every return in their order."""
-        return np.array_equal(batch[:, 0], self.data[:, 0])
+        return np.array_equal(batch[:, 0], self.data_rows[:, 0])
 
     def first_particles(self, rng: Rng, n: int) -> Array:
         """n points (n, d) to begin with: a level path at the log of the mean square return, and phi = 1/2."""
@@ -292,7 +290,7 @@ def paths(rng: Rng, mu: Array, phi: Array, s2: Array, count: int) -> Array:
     return np.ascontiguousarray((mu + away).T)
 
 
-def log_prior_phi(phi: Array) -> Array:
+def log_prior_phi(phi: Array | float) -> Array:
     """log density of phi where (1 + phi) / 2 ~ Beta(20, 1.5)."""
     return BY_BETA + (BETA[0] - 1) * np.log(0.5 * (1 + phi)) + (BETA[1] - 1) * np.log(0.5 * (1 - phi))
 

@@ -86,9 +86,9 @@ def _corpus(rng: Rng, documents: Counts, num_data: int, num_words: int, names: t
             sizes.append(sizes[-1] + int((part > 0).sum()))
         rows.append([at + size for size in sizes])
         at += sizes[-1]
-    made = [np.concatenate([part[k] for part in parts]).astype(np.int32) for k in (0, 1)]
+    words, counts = (np.concatenate([part[k] for part in parts]).astype(np.int32) for k in (0, 1))
     table = np.array(rows, np.int64)
-    return Corpus(*made, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
+    return Corpus(words, counts, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
 
 
 def _of_file(source: str, form: options.TableForm) -> tuple[Counts, tuple[str, ...]]:
@@ -171,7 +171,7 @@ class TopicsOptions(options.TargetOptions):
     data_seed = options.data_seed()
 
 
-class Topics(Target):
+class Topics(Target[TopicsOptions]):
     """w_dn ~ φ_z, z_dn ~ θ_d, θ_d ~ Dir(α), φ_k ~ Dir(β): a point is Φ, K distributions over W words.
 
     A row of the data says where a document's word counts stand: (first, middle, end) in `corpus`. Given the topics z
@@ -244,14 +244,14 @@ class Topics(Target):
 
     def held_out(self, topics: Array, weights: Array) -> tuple[float, int]:
         """Log likelihood of the held-out tokens in nats under weighted topics (m, W, K), and their number."""
-        return held_out_log_likelihood(topics, weights, self._documents(self.test_data).sparse, self.options.alpha)
+        return held_out_log_likelihood(topics, weights, self._documents(self.corpus.test).sparse, self.options.alpha)
 
     @cached_property
     def unigram_nats(self) -> float:
         """Nats a held-out token under one distribution over words for all documents, (n_w + β) / (n + W β)."""
         corpus, beta = self.corpus, self.options.beta
-        seen = _word_totals(corpus.words, corpus.counts, self.data[:, [0, 2]], self.num_words)
-        held_out = _word_totals(corpus.words, corpus.counts, self.test_data[:, 1:], self.num_words)
+        seen = _word_totals(corpus.words, corpus.counts, self.data_rows[:, [0, 2]], self.num_words)
+        held_out = _word_totals(corpus.words, corpus.counts, corpus.test[:, 1:], self.num_words)
         chances = (seen + beta) / (seen.sum() + self.num_words * beta)
         return float(-(held_out * np.log(chances)).sum() / held_out.sum())
 

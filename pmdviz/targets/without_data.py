@@ -17,7 +17,7 @@ from pmdviz.formulas import COORDINATES, Formula
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Choice, Real, Typed, Whole
-from pmdviz.targets.base import GaussianPrior, Target
+from pmdviz.targets.base import GaussianPrior, Own
 from pmdviz.targets.exact import (
     Box,
     Cells,
@@ -35,7 +35,7 @@ from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 Q0_SDS = 3.5  # of q0 that the view box holds, to either side
 
 
-class WithoutData(GaussianPrior, Target):
+class WithoutData(GaussianPrior[Own]):
     """p = exp(log_p) / Z on R^d; a run goes from q0 to p. Subclasses give `_log_p` and `_grad_log_p`.
 
     `build` sets `dim` and `parameter_names`, and then calls `start_from`.
@@ -96,7 +96,7 @@ class CorrelatedGaussianOptions(TargetOptions):
     q0_sd = q0_sd(2.0)
 
 
-class CorrelatedGaussian(InBlocks, WithoutData):
+class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
     """N(0, C) with variances 1, and correlation rho within the pairs (1, 2), (3, 4), ... alone; log Z = 0.
 
     The blocks are the pairs, on which a mean field is exact.
@@ -164,7 +164,7 @@ class FunnelOptions(TargetOptions):
     q0_sd = q0_sd(2.0)
 
 
-class Funnel(WithoutData):
+class Funnel(WithoutData[FunnelOptions]):
     """v ~ N(0, sd^2), x_k | v ~ N(0, exp(v)), k = 1 .. d - 1; normalised: log Z = 0.
 
     title: Neal's funnel
@@ -201,9 +201,11 @@ class Funnel(WithoutData):
 class FunnelExact(OnGrids):
     """The funnel in closed form; what needs an integral over v is a sum over its quantiles."""
 
+    log_z: float | None = 0.0
+
     def __init__(self, sd: float, dim: int) -> None:
         super().__init__()
-        self._sd, self.log_z = sd, 0.0
+        self._sd = sd
         self.mean, self.mean_error = np.zeros(dim), np.zeros(dim)
         self.cov = np.diag([sd**2, *np.full(dim - 1, np.exp(sd**2 / 2))])  # E exp(v)
         widest = TAIL_SDS * np.exp(0.5 * FUNNEL_BOX_SDS * sd)
@@ -289,7 +291,7 @@ class DecoderOptions(TargetOptions):
     q0_sd = q0_sd(1.0)
 
 
-class Decoder(WithoutData):
+class Decoder(WithoutData[DecoderOptions]):
     """z ~ N(0, I_2), x_p | z ~ Bernoulli(1 / (1 + exp(-l_p(z)))), l = W_2' tanh(W_1' z + b_1) + b_2; p = p(z) p(x | z).
 
     Z is the evidence p(x) of an image x of 64 pixels, which was drawn from the decoder.
@@ -397,7 +399,7 @@ class TypedDensityOptions(TargetOptions):
         return Formula(self.specs()["density"].examples.get(self.density, self.density))
 
 
-class TypedDensity(WithoutData):
+class TypedDensity(WithoutData[TypedDensityOptions]):
     """p(x) or p(x, y) = exp(formula) / Z.
 
     title: A formula of your own (1-D, 2-D)
@@ -521,7 +523,7 @@ class EightSchoolsOptions(TargetOptions):
     q0_sd = q0_sd(2.0)
 
 
-class EightSchools(WithoutData):
+class EightSchools(WithoutData[EightSchoolsOptions]):
     """y_j ~ N(effect_j, error_j^2), effect_j ~ N(mu, tau^2), mu ~ N(0, 5^2), tau half-Cauchy(5); j = 1 .. 8.
 
     Coordinates: log tau, the eight effects (or z_j = (effect_j - mu) / tau), mu.
@@ -683,7 +685,7 @@ def _conditional(known: Given, columns: dict[int, Array]) -> Array:
         for j, x in left.items():
             found = found + _log_normal(x - known.at[:, j] - known.slope[:, j] * mu, np.sqrt(known.spread[:, j]))
         return found
-    squares, crossed, weight, log_det = 0.0, 0.0, 0.0, 0.0
+    squares = crossed = weight = log_det = np.zeros(())
     for j, x in left.items():
         off = x - known.at[:, j] - known.slope[:, j] * known.mean
         squares = squares + off**2 / known.spread[:, j]

@@ -123,8 +123,8 @@ class PictureFigure:
     ) -> None:
         self.zoom, self.twin = zoom, len({each.y.log for each in (first, *more)}) == 2
         self.log = self.twin or first.y.log
-        scales = {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
-        self.figure = figures.make(name, zoom=zoom, **scales, **look)
+        look |= {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
+        self.figure = figures.make(name, zoom=zoom, **look)
         figures.describe_by_tag(self.figure)
         self.put = put  # a live page has a shorter way than Bokeh's
         self.stores = {**stores}
@@ -283,7 +283,7 @@ class PictureFigure:
 
     def _packed(self, store: Store, mark: Mark) -> Any:
         """The columns of a mark as Bokeh takes them; what other marks name of shared ones is there as well."""
-        columns = mark.columns
+        columns: Columns = mark.columns
         match mark.kind:
             case "areas":
                 parts = [[axis[columns["level"] == level] for level in np.unique(columns["level"])]
@@ -421,7 +421,8 @@ class PictureFigure:
             glyph.update(background_fill_color=style.theme(self._dark).paper, background_fill_alpha=look["paper"])
 
     def _style_image(self, glyph: Image, mark: Mark, theme: style.Theme) -> None:
-        ends, mapper = mark.columns.get("ends", style.USUAL), glyph.color_mapper
+        columns: Columns = mark.columns
+        ends, mapper = columns.get("ends", style.USUAL), glyph.color_mapper
         if not mark.look.get("opaque"):
             mapper.update(palette=list(style.palette(self._dark, ends)), nan_color="#00000000")
             return
@@ -464,7 +465,8 @@ class PictureFigure:
     def _show_legend(self, picture: Picture) -> None:
         """What there is to be seen; where that stays, so do the items: a different legend is laid out again."""
         marks, legend = picture.marks, picture.legend
-        looks = [(m.role, m.look.get("dash"), m.look.get("marker")) for m in map(marks.get, legend) if m is not None]
+        known = [mark for mark in map(marks.get, legend) if mark is not None]
+        looks: list = [(mark.role, mark.look.get("dash"), mark.look.get("marker")) for mark in known]
         looks.append([*marks])
         if (legend, looks) == self._told:
             return

@@ -170,7 +170,8 @@ def labelled(picture: Picture, group: Group, clock: str) -> Picture:
     for k in range(LABELS):
         there = k < len(ends)
         name, at = (ends[k][2], ends[k][0]) if there else (next(iter(group.metrics)), 0.0)
-        columns = {"x": [at], "y": [heights[k] if there else 0.0], "text": [group.metrics[name].title if there else ""]}
+        words = group.metrics[name].title if there else ""
+        columns: dict[str, list] = {"x": [at], "y": [heights[k] if there else 0.0], "text": [words]}
         look = {"edge": True, "align": "right" if at > picture.x.high / 2 else "left", "baseline": "middle"}
         marks[f"label {k}"] = Layer("words", group.metrics[name].colour, columns, look, moves=True)
     legend = {key: words for key, words in picture.legend.items() if key not in group.metrics}

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 from numba import types
+from numba.types import Type
 
 from pmdviz.kernels import chains, clusters, factors, grid, kde, likelihoods, mixture, resampling, stein
 from pmdviz.wasm import randoms
@@ -41,11 +42,11 @@ class Entry:
         """Whether the kernel writes to this argument."""
         return self.words[place].startswith(">")
 
-    def types(self) -> list[types.Type]:
+    def types(self) -> list[Type]:
         """The arguments' types, for a tuple one by one."""
         return [type_of(word) for word in self.words]
 
-    def signature(self) -> tuple[types.Type, ...]:
+    def signature(self) -> tuple[Type, ...]:
         """The types as the kernel takes them."""
         found, flat = [], self.types()
         sizes = dict(self.tuples)
@@ -57,7 +58,7 @@ class Entry:
         return tuple(found)
 
 
-def type_of(word: str) -> types.Type:
+def type_of(word: str) -> Type:
     """The numba type of a word."""
     if word == "none":
         return types.none
@@ -140,8 +141,9 @@ def sources() -> Iterator[str]:
             continue
         seen.add(function)
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))
-        if ast.get_docstring(tree.body[0]) is not None:
-            del tree.body[0].body[0]
+        (defined,) = tree.body
+        if isinstance(defined, ast.FunctionDef) and ast.get_docstring(defined) is not None:
+            del defined.body[0]
         yield ast.dump(tree)  # without words and blanks: where a kernel is makes no difference
         for name in sorted({node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}):
             value = function.__globals__.get(name)

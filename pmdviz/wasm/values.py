@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from pmdviz.files import Json
 from pmdviz.formulas import CONSTANTS, OPERATORS
 from pmdviz.knobs import Knobs
 from pmdviz.targets import Target
@@ -67,10 +68,10 @@ OPERATOR_NAMES = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast
 assert set(OPERATOR_NAMES) == set(OPERATORS)
 
 
-def tree_of(node: ast.expr) -> Any:
+def tree_of(node: ast.expr) -> Json:
     """A formula as nested lists: [function, argument, ...], numbers, and "x" or "y"."""
     match node:
-        case ast.Constant(value=value):
+        case ast.Constant(value=int() | float() as value):
             return float(value)
         case ast.Name(id=name):
             return CONSTANTS.get(name, name)

@@ -9,6 +9,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
+from pmdviz.export.live import recipes_of
 from pmdviz.export.options import RaceLook
 from pmdviz.export.player import RacePage
 from pmdviz.scenes.race import tile_columns, tile_picture
@@ -53,6 +54,13 @@ def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
     if "frames" in WRITERS[suffix].options:
         assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
         assert len(told) > 12, "between any two steps it can be ended"
+
+
+def test_a_live_page_has_the_recipe_of_each_of_two_entrants(race):
+    two = pmdviz.race(METHODS[:2], seeds=[4], points=2, **PARTS)
+    assert recipes_of(film(two)) == [two.recipe.of(one, 4) for one in two.entrants]
+    with pytest.raises(InputError, match="a live page has one method"):
+        recipes_of(film(race))
 
 
 def test_every_frame_shows_all_at_the_same_data_visited(race, scenes):

@@ -9,6 +9,7 @@ from pmdviz.engine import recipe as parts
 from pmdviz.engine.recipe import MAX_CHANGES, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments import base as forecast
+from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab.controls.setup import BUDGETS
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import (
@@ -60,6 +61,12 @@ def test_a_step_that_would_last_too_long_is_refused_before_it_starts(allow):
     assert runner.session.knobs.num_particles == 100
     with pytest.raises(InputError, match="at most 24,49"):
         limits.capped(KNOBS.specs()["num_particles"], KNOBS).parse(50_000)
+
+
+def test_how_long_a_step_may_take_leaves_experiments_alone(allow):
+    allow(max_step_ms=100)
+    for made in EXPERIMENTS.values():
+        assert limits.check_experiment(made.Knobs.defaults()) == made.Knobs.defaults()
 
 
 def test_budget(allow):

@@ -63,7 +63,7 @@ async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
     try:
         yield lab, place
     finally:
-        lab._leave(lab._views)
+        lab._gone(lab._views)
         await asyncio.wait({lab.live._task})
 
 
@@ -124,6 +124,17 @@ async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     await until(lambda: gc.collect() >= 0 and [ref() for ref in seen] == [None, None])
     widget._hear({"what": "open", "view": "later", "has": [], "dark": False})
     assert place.kinds()[-1] == "lost"
+
+
+async def test_a_race_whose_cell_is_taken_away_stops_with_all_its_entrants(monkeypatch):
+    monkeypatch.setattr(notebook, "GRACE_S", 0.0)
+    race = pmdviz.Race(["pmd", "svgd"], target="mixture", budget=500)
+    place = Place(race)
+    place.open()
+    await place.until(lambda: race._last is not None)
+    place.say("gone")
+    await place.until(lambda: race._shown is None, drawing=False)
+    assert len(race._last.tiles) == 2
 
 
 def test_the_still_picture_of_a_lab_or_a_race_is_one():

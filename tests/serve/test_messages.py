@@ -8,7 +8,7 @@ import pytest
 from bokeh.document import Document
 from bokeh.models import Row
 from tornado.iostream import StreamClosedError
-from tornado.websocket import WebSocketClosedError
+from tornado.websocket import WebSocketClosedError, WebSocketHandler
 
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve import messages
@@ -48,7 +48,7 @@ class Stream:
     ],
 )
 def test_who_takes_nothing_off_is_not_waited_for(waiting, closed):
-    handler = CheckedMessages()
+    handler = CheckedMessages.__new__(CheckedMessages)
     handler.ws_connection = type("Connection", (), {"stream": Stream()})
     for size in waiting:
         handler.ws_connection.stream._write_buffer = range(size)
@@ -70,7 +70,7 @@ def test_an_acknowledgement_alone_takes_the_short_way():
     assert frame_drawn([], model_of) is None
 
 
-class Below:
+class Below(WebSocketHandler):
     """What Bokeh has below: it is given whole messages in three parts."""
 
     max_message_size = 100_000
@@ -210,7 +210,7 @@ class Wire(Stream):
     def closed(self):
         return self.shut
 
-    def close(self):
+    def close(self, exc_info=False):
         self.shut = True
 
     def write(self, data):

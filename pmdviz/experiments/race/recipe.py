@@ -442,6 +442,7 @@ def telling(spec: KnobSpec, value: Any) -> Iterator[Any]:
 
     Of a number twice and half of it inside the slider, then the slider's ends; of a choice those behind it in turn.
     """
+    found: list
     if spec.kind == "flag":
         found = [not value]
     elif spec.choices:

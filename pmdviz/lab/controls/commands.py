@@ -10,9 +10,10 @@ import panel as pn
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.knobs import Value
 from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Live
+from pmdviz.lab.loop.live import Act, Live
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
@@ -75,7 +76,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
 
 
-def _turned(session: Session, method: str, made: Recipe) -> dict[str, Any]:
+def _turned(session: Session, method: str, made: Recipe) -> dict[str, Value]:
     """Changed settings stay, as far as they fit the new target; of another method nothing."""
     if method != session.recipe.method:
         return {}
@@ -131,10 +132,10 @@ class Commands:
             self._floor.forget()
         acts[name]()
 
-    def _paused(self, what: str, act: Callable[[Runner], Any], **how: Any) -> None:
+    def _paused(self, what: str, act: Act, newest_only: bool = False) -> None:
         if self.live.playing:
             self.live.play(False)
-        self.live.do(what, act, **how)
+        self.live.do(what, act, newest_only)
 
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the run: play it again."""

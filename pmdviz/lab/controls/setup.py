@@ -15,7 +15,8 @@ import param
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, Recipe
 from pmdviz.errors import InputError, unknown
-from pmdviz.knobs import Knobs, Whole
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, Value, Whole
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import (
     ASIDE,
@@ -23,6 +24,7 @@ from pmdviz.lab.controls.widgets import (
     Component,
     KnobControl,
     KnobForm,
+    Turn,
     folded,
     select,
     set_value,
@@ -35,8 +37,8 @@ from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect
-from pmdviz.methods import METHODS, Method
-from pmdviz.presets import PRESETS
+from pmdviz.methods import METHODS, Method, MethodKnobs
+from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked, number, short
 from pmdviz.targets import TARGETS, Target
@@ -69,14 +71,14 @@ class ProblemControls:
     Subclasses have `_on_target` and `_on_budget`.
     """
 
-    _on_target: Callable[[Any], None]
+    _on_target: Callable[[Target | str], None]
     _on_budget: Callable[[int], None]
 
     def __init__(
         self,
         budget_labels: Mapping[str, str],  # by what the budget counts
-        option: Callable[[str, Any], None],
-        seed: Callable[[str, Any], None],
+        option: Turn,
+        seed: Turn,
     ) -> None:
         self._busy = False  # while it shows the settings in force, a change of a control is not a request
         self.target = select("Target", titles(), self._on_target)
@@ -96,7 +98,7 @@ class ProblemControls:
         """Put a refusal next to the control of its field; False where there is none."""
         return refused(self.controls_by_field().get(error.field), error)
 
-    def show_problem(self, target: Target, choice: Any, seed: int, budget: int | None, unit: str) -> None:
+    def show_problem(self, target: Target, choice: Target | str, seed: int, budget: int | None, unit: str) -> None:
         """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
@@ -141,8 +143,8 @@ class DiagnosisPanel:
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
         self._said = text(_line(WAITING), margin=(0, 0, 4, 0), stylesheets=[css.WHY])
-        look = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = folded("", self._said, visible=False, hide_header=True, **look)  # opened by Why?
+        fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
+        self.card = folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         # Above the verdict, because the window may end below it.
         above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
@@ -195,16 +197,16 @@ class Setup(ProblemControls):
 
     def __init__(
         self,
-        presets: Mapping[str, Any],
+        presets: Mapping[str, Preset],
         begin: Callable[..., None],
-        set_knob: Callable[[type[Knobs], str, Any], None],
+        set_knob: Callable[[type[Knobs], str, Value], None],
         diagnose: Callable[[str], None],
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
-        self._shown: tuple[Any, ...] | None = None
+        self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
-        self._brief_of: tuple[Any, ...] = ()  # the method's knobs, and the names of the three
+        self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
         self.preset = select("Preset", titles, self._on_preset)
         self.question = text(margin=(0, 0, 2, 0))
@@ -232,13 +234,13 @@ class Setup(ProblemControls):
         if name:
             self._ask("new preset", recipe=self._presets[name].recipe, preset=name)
 
-    def _on_target(self, target: Any) -> None:
+    def _on_target(self, target: Target | str) -> None:
         self._ask("new target", target=target, target_options={}, changes=())
 
     def _on_budget(self, budget: int) -> None:
         self._ask("budget", budget=budget or None)
 
-    def _option(self, name: str, value: Any) -> None:
+    def _option(self, name: str, value: Value) -> None:
         self._begin("new option", option=(name, value))
 
     def controls_by_field(self) -> dict[str, KnobControl]:
@@ -289,7 +291,7 @@ class Setup(ProblemControls):
         self.diagnosis.show(snapshot)
 
     def show_recipe(
-        self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str], preset: str = ""
+        self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str], preset: str = ""
     ) -> None:
         """Show a recipe, the knobs in force and the preset it began with; costs nothing while they stay the same."""
         shown = recipe, knobs, pending, preset
@@ -305,7 +307,7 @@ class Setup(ProblemControls):
         finally:
             self._busy = False
 
-    def _show_method(self, recipe: Recipe, target: Any, knobs: Any, pending: Mapping[str, str]) -> None:
+    def _show_method(self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str]) -> None:
         fitting = fitting_methods(target)
         if self.method.options != fitting:
             self.method.options = fitting
@@ -373,7 +375,7 @@ def _about_line(words: str) -> str:
     return f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
 
 
-def _about(preset: Any) -> str:
+def _about(preset: Preset) -> str:
     """The question, what to watch, and folded behind it what to try: those who want to think first do not see them."""
     question, watch, try_this = (
         marked(html.escape(words)) for words in (preset.question, f"Watch: {preset.watch}", preset.try_this)
@@ -395,11 +397,12 @@ class PictureControls:
     """
 
     def __init__(self, choose: Callable[[SceneChoice], None]) -> None:
-        look: dict[str, Any] = {"margin": 0, "stylesheets": [css.SELECT], "visible": False}
+        look: dict[str, Json] = {"margin": 0, "stylesheets": [css.SELECT], "visible": False}
         self.scene = PatientSelect(label="Picture", width=150, **look)
         self.pair = [PatientSelect(label=label, width=90, **look) for label in ("Horizontal", "Vertical")]
         self.widgets = [self.scene, *self.pair]
-        self._choose, self._shown, self._busy = choose, None, False
+        self._choose, self._busy = choose, False
+        self._shown: tuple | None = None
         for widget in self.widgets:
             widget.param.watch(handed(self._chosen), "value")
 
@@ -419,7 +422,7 @@ class PictureControls:
             widget.visible = at < len(menus)
         self._busy = False
 
-    def _chosen(self, event: Any) -> None:
+    def _chosen(self, event: param.parameterized.Event) -> None:
         if self._busy:
             return
         # What the event says, not what its widget says by now: the picture of an earlier choice may have set it back.
@@ -477,7 +480,7 @@ def methods() -> Iterator[Section]:
         yield _section(title, "method", names)
 
 
-def _folder(method: Any) -> str:
+def _folder(method: Method) -> str:
     return type(method).__module__.removeprefix("pmdviz.methods.").partition(".")[0]
 
 
@@ -512,7 +515,8 @@ class Gallery(Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._setup, self._shown = setup, {}
+        self._setup = setup
+        self._shown: dict[str, Json] = {}
         targets = _section("Targets", "target", [*TARGETS])
         every = [*presets(), targets, *methods()]
         sections = [section for section in every if section["items"]]
@@ -529,12 +533,12 @@ class Gallery(Component):
             self.param.update(**shown)
 
     @property
-    def _menus(self) -> tuple[Any, Any, Any]:
+    def _menus(self) -> tuple[pn.widgets.Select, pn.widgets.Select, pn.widgets.Select]:
         return self._setup.preset, self._setup.target, self._setup.method
 
-    def _choose(self, message: Mapping[str, Any]) -> None:
+    def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""
         menus = dict(zip(("preset", "target", "method"), self._menus, strict=True))
-        menu, name = menus.get(message.get("kind")), message.get("name")
+        menu, name = menus.get(str(message.get("kind"))), message.get("name")
         if menu is not None and name in menu.options.values():
             menu.value = name

@@ -6,18 +6,19 @@ import html
 import io
 import time
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import panel as pn
 import segno
-from bokeh.models import CustomJS
+from bokeh.models import CustomJS, Plot
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, fold, unfold
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import find_experiment
 from pmdviz.export.writers import table_csv
-from pmdviz.knobs import Knobs
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab import css, links
 from pmdviz.lab.controls.widgets import SMALL, WIDE, folded, select, small_button, text
 from pmdviz.lab.css import MAKE, static
@@ -184,7 +185,7 @@ def read(asked: links.Asked) -> Choice | None:
     return found
 
 
-def changed(knobs: Knobs) -> dict[str, Any]:
+def changed(knobs: Knobs) -> dict[str, Value]:
     """The knobs that do not have their defaults, those that follow from others included."""
     values, specs = knobs.as_dict(), knobs.specs()
     return {name: value for name, value in values.items() if value != specs[name].default_given(values)}
@@ -203,23 +204,26 @@ def experiment_query(choice: Choice) -> str:
     return links.experiment_query(asked_of(choice))
 
 
-class PageSharing:
+Shared = TypeVar("Shared")  # an experiment or a race
+
+
+class PageSharing(Generic[Shared]):
     """Share, and the address, of what a page shows: an experiment or a race, whose link is `query(shown)`.
 
     `bare` is the page's own address, which opens `usual`; `hint` is where to go with what no link can hold.
     """
 
-    shown: Any = None  # what Share is about
+    shown: Shared | None = None  # what Share is about
     _at = 0  # the moment of it
 
     def __init__(
-        self, ack: Acknowledge, query: Callable[[Any], str], bare: str, usual: Any = None, hint: str = ""
+        self, ack: Acknowledge, query: Callable[[Shared], str], bare: str, usual: Shared | None = None, hint: str = ""
     ) -> None:
         self._ack, self._query, self._bare, self._usual, self._hint = ack, query, bare, usual, hint
         self._pace, self.clipboard = Throttle(FOLLOW_S), Clipboard(ack)
         self.button, self.said = small_button("Share", self.copy), self.clipboard.said
 
-    def follow(self, shown: Any, at: int = 0, playing: bool = False) -> None:
+    def follow(self, shown: Shared, at: int = 0, playing: bool = False) -> None:
         """Share this one from now on, and bring the address up to date; `at` is the moment of it that is shown."""
         same = shown is self.shown
         if same and at == self._at and self._ack.link or not self._pace.is_due(time.monotonic(), playing and same):
@@ -279,7 +283,7 @@ PRINTED = "\nprint({name: value for name, value in run.frames[-1].metrics.items(
 class Actions(Clipboard):
     """Copy Python, Save PNG, Download CSV, and the words over the page that confirm."""
 
-    def __init__(self, ack: Acknowledge, stage: Any, last: Callable[[], Snapshot | None]) -> None:
+    def __init__(self, ack: Acknowledge, stage: Plot, last: Callable[[], Snapshot | None]) -> None:
         super().__init__(ack)
         self.said.stylesheets = [css.TOAST]
         self._last = last
@@ -292,7 +296,7 @@ class Actions(Clipboard):
             callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
         )
 
-    def cards(self) -> list[Any]:
+    def cards(self) -> list[pn.viewable.Viewable]:
         """Two of the four ways to take a run along: as Python, and as a picture or a table."""
         rows = {"Python": [self.copy], "Picture and table of this moment": [self.save, self.download]}
         look = {"gap": "6px", "margin": (4, 0, 10, 0), "sizing_mode": "stretch_width"}
@@ -337,7 +341,7 @@ class LinkBuilder:
         self.view = folded("Link and QR code", build=self._build, **look)
 
     def _build(self) -> None:
-        boxes: dict[str, Any] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
+        boxes: dict[str, Json] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
         self.start = select("Opens the run", STARTS, value=links.START, margin=(8, 8))
         self.hide = pn.widgets.CheckBoxGroup(label="Leaves out", options=PARTS, **boxes)
         self.looks = pn.widgets.CheckBoxGroup(label="Looks", options=LOOKS, **boxes)

@@ -4,22 +4,27 @@ from __future__ import annotations
 
 import html
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 import panel as pn
 import param
 from panel.custom import JSComponent
 
 from pmdviz.errors import InputError
-from pmdviz.knobs import KnobSpec
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.loop.locked import handed, soon
 from pmdviz.lab.panel_internals import set_directly
 from pmdviz.scenes.words import short
+from pmdviz.targets import Target
 
+Turn = Callable[[str, Value], None]  # hears of a knob and its new value
+Chosen = TypeVar("Chosen")
+Options = Sequence[Chosen] | Mapping[str, Chosen]
 BUTTONS = {"Play": "toggle", "Step": "step", "Restart": "restart"}  # label -> act; Play is also Pause
 MORE = {"Back": "back", "Replay": "replay", "Continue": "proceed", "New seed": "reseed"}  # in the small menu
 LOW = {"Compare": "compare", "See inside this step": "inside"}  # also there where a low window has no room for buttons
@@ -71,9 +76,9 @@ class PlaybackBar:
         )
         self.enable(ready=False, done=False)
 
-    def _button(self, label: str, name: str, act: Callable[[str], None]) -> Any:
+    def _button(self, label: str, name: str, act: Callable[[str], None]) -> pn.widgets.Button:
         main = label == "Play"
-        look = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
+        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: act(name), **look)
 
@@ -136,12 +141,12 @@ class PlaybackBar:
 # Small parts of which panels are made. Buttons are at least 40 px high in the playback bar, 32 px elsewhere.
 
 SMALL_CSS = css.BUTTON + ".bk-btn { min-height: 32px; font-size: 13px !important; }"
-SMALL: dict[str, Any] = {"variant": "outline", "margin": 0, "stylesheets": [SMALL_CSS]}
-WIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": 0}
-ASIDE: dict[str, Any] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # the column next to the pictures
+SMALL: dict[str, Json] = {"variant": "outline", "margin": 0, "stylesheets": [SMALL_CSS]}
+WIDE: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
+ASIDE: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": (8, 12)}  # the column next to the pictures
 
 
-def small_button(label: str, act: Callable[[], Any] | None = None, **look: Any) -> pn.widgets.Button:
+def small_button(label: str, act: Callable[[], None] | None = None, /, **look: Any) -> pn.widgets.Button:
     """A plain button that calls `act`."""
     made = pn.widgets.Button(label=label, **{**SMALL, **look})
     if act is not None:
@@ -149,7 +154,9 @@ def small_button(label: str, act: Callable[[], Any] | None = None, **look: Any) 
     return made
 
 
-def select(label: str, options: Any, choose: Callable[[Any], Any] | None = None, **look: Any) -> pn.widgets.Select:
+def select(
+    label: str, options: Options[Chosen], choose: Callable[[Chosen], None] | None = None, **look: Any
+) -> pn.widgets.Select:
     """A menu of words and their values; `choose(value)` hears of another one."""
     usual = {"margin": (4, 0), "sizing_mode": "stretch_width", "stylesheets": [css.SELECT]}
     made = pn.widgets.Select(label=label, options=options, **{**usual, **look})
@@ -158,18 +165,18 @@ def select(label: str, options: Any, choose: Callable[[Any], Any] | None = None,
     return made
 
 
-def text(words: str = "", **look: Any) -> pn.pane.HTML:
+def text(words: str = "", /, **look: Any) -> pn.pane.HTML:
     """Words as HTML, as wide as there is room."""
     return pn.pane.HTML(words, **{"stylesheets": [css.TEXT], **WIDE, **look})
 
 
-def folded(title: str, *parts: Any, build: Callable[[], Any] | None = None, **look: Any) -> pn.Card:
+def folded(title: str, *parts: pn.viewable.Viewable, build: Callable[[], None] | None = None, **look: Any) -> pn.Card:
     """A folded card; `build` is called when it is first opened, to put something into it."""
     header = text(title, margin=(4, 0), sizing_mode=None)
     usual = {"stylesheets": [css.FOLDED], "sizing_mode": "stretch_width"}
     made = pn.Card(*parts, header=header, collapsed=True, **{**usual, **look})
 
-    def opened(event: Any) -> None:
+    def opened(event: param.parameterized.Event) -> None:
         if build is not None and not (event.new or len(made)):
             build()
 
@@ -177,13 +184,13 @@ def folded(title: str, *parts: Any, build: Callable[[], Any] | None = None, **lo
     return made
 
 
-def set_value(widget: Any, value: Any) -> None:
+def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
     """Have a widget show a value; costs nothing where it does."""
     if widget.value != value:
         widget.value = value
 
 
-def set_words(pane: Any, words: str) -> None:
+def set_words(pane: pn.pane.HTML, words: str) -> None:
     """Have a pane show HTML; costs nothing where it does."""
     if pane.object != words:
         pane.object = words
@@ -197,11 +204,11 @@ def spoken(words: str) -> str:
 class Component(JSComponent):
     """A component with a script of its own; `hear(message)` is called with the mappings that the browser sends."""
 
-    def __init__(self, hear: Callable[[Mapping[str, Any]], None], **params: Any) -> None:
+    def __init__(self, hear: Callable[[Mapping[str, Json]], None], **params: Any) -> None:
         self._hear = hear
         super().__init__(**{**WIDE, **params})
 
-    def _handle_msg(self, data: Any) -> None:
+    def _handle_msg(self, data: Json) -> None:
         """Input from the browser: anything at all."""
         if isinstance(data, Mapping):
             soon(self._hear, data)
@@ -220,10 +227,10 @@ class Menu(Component):
     def __init__(self, label: str, act: Callable[[str], None], **params: Any) -> None:
         super().__init__(lambda message: self._choose(act, message), label=label, **{"sizing_mode": None, **params})
 
-    def _choose(self, act: Callable[[str], None], message: Mapping[str, Any]) -> None:
+    def _choose(self, act: Callable[[str], None], message: Mapping[str, Json]) -> None:
         """Input from the browser: the name of an entry that can be chosen, or anything else, which is nothing."""
         if message.get("act") in [entry[0] for entry in self.entries if entry[2]]:
-            act(message["act"])
+            act(str(message["act"]))
 
     def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
@@ -247,7 +254,7 @@ ACTS = {  # when a knob takes effect, in its explanation
 ENDS = {"bandwidth": ("too spiky", "too smooth")}  # words at the ends of a slider
 
 
-def as_text(value: Any) -> str:
+def as_text(value: Value) -> str:
     """A knob's value as its box shows it."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -259,7 +266,7 @@ def as_text(value: Any) -> str:
 class KnobControl:
     """One knob of a form; typed text goes through `KnobSpec.parse`; a refusal appears next to the box."""
 
-    def __init__(self, knob: KnobSpec, default: Any, turn: Callable[[str, Any], None], publish: Callable[[], None]):
+    def __init__(self, knob: KnobSpec, default: Value, turn: Callable[[str, Value], None], publish: Callable[[], None]):
         self.name, self._knob, self._default = knob.name, knob, default
         self._turn, self._publish = turn, publish
         self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
@@ -273,12 +280,12 @@ class KnobControl:
             return "on" if self._default else "off"
         return self._knob.said(as_text(self._default))
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> dict[str, Value]:
         """What the browser shows, in plain values."""
         names = ("value", "message", "note", "unit", "changed", "visible", "serial", "usual", "folds")
         return {name: getattr(self, name) for name in names}
 
-    def receive(self, data: Mapping[str, Any]) -> None:
+    def receive(self, data: Mapping[str, Json]) -> None:
         """Input from the browser, {"value": text} or {"reset": true}: set the knob, or say why not and keep the text.
 
         This is the one check of the value; from here on it goes its way as it is.
@@ -297,8 +304,8 @@ class KnobControl:
 
     def show(
         self,
-        value: Any,
-        default: Any,
+        value: Value,
+        default: Value,
         note: str = "",
         unit: str | None = None,
         visible: bool = True,
@@ -324,7 +331,7 @@ class KnobControl:
         self._publish()
 
 
-def _plain(knob: KnobSpec) -> dict[str, Any]:
+def _plain(knob: KnobSpec) -> dict[str, Json]:
     low, high = knob.soft_bounds or (None, None)
     if (
         low is None
@@ -354,7 +361,7 @@ def _plain(knob: KnobSpec) -> dict[str, Any]:
     }
 
 
-def unit_given(unit: str, values: Mapping[str, Any]) -> str:
+def unit_given(unit: str, values: Mapping[str, Value]) -> str:
     """The part of a unit like "units of θ (isotropic) or factor c (local)" that holds for the choices in force."""
     parts = dict((choice, text) for text, choice in re.findall(r"(?:^|or )([^()]+) \((\w+)\)", unit))
     return next((text for choice, text in parts.items() if choice in values.values()), unit)
@@ -376,20 +383,19 @@ class KnobForm(Component):
     _esm = css.EXPLAIN + css.static("knob.js")
     _stylesheets = [css.static("lab.css", "knob")]
 
-    def __init__(self, turn: Callable[[str, Any], None] | None = None, **params: Any) -> None:
+    def __init__(self, turn: Turn | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
-        self._turn, self._made, self._quiet = turn, None, False
+        self._turn, self._quiet = turn, False
+        self._made: type[Knobs] | None = None
         self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
         super().__init__(self._receive, **params)
 
-    def _receive(self, data: Mapping[str, Any]) -> None:
+    def _receive(self, data: Mapping[str, Json]) -> None:
         """Input from the browser, with the name of the knob."""
         if data.get("name") in [*self.controls]:
-            self.controls[data["name"]].receive(data)
+            self.controls[str(data["name"])].receive(data)
 
-    def rebuild(
-        self, knobs: type[Any], defaults: Mapping[str, Any], turn: Callable[[str, Any], None] | None = None
-    ) -> None:
+    def rebuild(self, knobs: type[Knobs], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""
         if self._made is not knobs:
             self._made = knobs
@@ -398,8 +404,8 @@ class KnobForm(Component):
     def build(
         self,
         specs: Mapping[str, KnobSpec],
-        defaults: Mapping[str, Any],
-        turn: Callable[[str, Any], None] | None = None,
+        defaults: Mapping[str, Value],
+        turn: Turn | None = None,
     ) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
         self._turn = turn or self._turn
@@ -411,8 +417,8 @@ class KnobForm(Component):
 
     def show(
         self,
-        values: Any,
-        defaults: Mapping[str, Any],
+        values: Knobs,
+        defaults: Mapping[str, Value],
         pending: Mapping[str, str],
         idle: frozenset[str] = frozenset(),
     ) -> None:

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
 from bokeh.model import DataModel
-from bokeh.models import CustomJS
+from bokeh.models import CustomJS, Div, Plot
 
+from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
 from pmdviz.render.canvas import MOTION
-from pmdviz.scenes.columns import pack
+from pmdviz.scenes.columns import Source, pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.
 
@@ -64,12 +64,12 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Any,
+    figure: Plot,
     keyboard: bool = False,
-    sources: Sequence[Any] = (),
-    status: Any = None,
+    sources: Sequence[Source] = (),
+    status: Div | None = None,
     name: str = "acknowledge",
-    marks: Any = None,
+    marks: Source | None = None,
 ) -> Acknowledge:
     """A new acknowledgement model that enters the document together with `figure`.
 
@@ -105,7 +105,7 @@ class FrameSender:
     """
 
     def __init__(
-        self, ack: Acknowledge, packed: Sequence[Any], status: Any, html: Callable[[Mapping[str, Any]], str]
+        self, ack: Acknowledge, packed: Sequence[Source], status: Div, html: Callable[[Mapping[str, Value]], str]
     ) -> None:
         self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
@@ -115,14 +115,14 @@ class FrameSender:
         """The page is there, or no longer."""
         self._live = on
 
-    def say(self, fields: Mapping[str, Any]) -> None:
+    def say(self, fields: Mapping[str, Value]) -> None:
         """Fill the status panel."""
         if self._live:
             self._ack.words = json.dumps(fields)
         else:
             self._status.text = self._html(fields)
 
-    def put(self, source: Any, data: dict[str, np.ndarray]) -> None:
+    def put(self, source: Source, data: dict[str, np.ndarray]) -> None:
         """Give a source its columns; on the short way one row that is not painted instead of none."""
         if not self._live or source not in self._packed:
             source.data = data

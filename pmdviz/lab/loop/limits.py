@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
 
 from pmdviz.data.files import forbid_reading
 from pmdviz.densities.grid import keep_sides
@@ -30,10 +29,10 @@ GRADIENTS_PER_SECOND = 1.2e9
 COUNTS = ("num_particles", "most_particles")  # knobs that are numbers of particles
 
 
-def most_asked(knobs: Any) -> tuple[int, str]:
+def most_asked(knobs: Knobs) -> tuple[int, str]:
     """The largest number of particles that a run may come to have, and the name of that knob."""
     values = knobs.as_dict()
-    asked = [(values[name], name) for name in COUNTS if name in values and knobs.matters(name, values)]
+    asked = [(int(values[name]), name) for name in COUNTS if name in values and knobs.matters(name, values)]
     return max(asked, default=(0, COUNTS[0]))
 
 
@@ -54,10 +53,10 @@ def heaviest(knobs: MethodKnobs, on: Target | int) -> tuple[str, int]:
     """
     values, seconds = knobs.as_dict(), step_seconds(knobs, on)
     whole = [n for n, spec in knobs.specs().items() if spec.kind == "whole" and knobs.matters(n, values)]
-    least = {n: step_seconds(_with(knobs, n, knobs.specs()[n].bounds[0]), on) for n in whole}
+    least = {n: step_seconds(_with(knobs, n, int(knobs.specs()[n].bounds[0])), on) for n in whole}
     name = min(least, key=lambda n: least[n], default="")
     if name and least[name] < seconds / 2:
-        return name, values[name]
+        return name, int(values[name])
     most, name = most_asked(knobs)  # two numbers of particles alike: neither alone shortens it much
     return (name, most) if most else ("num_data", on if isinstance(on, int) else on.num_data)
 
@@ -70,7 +69,7 @@ def label_of(knobs: MethodKnobs, name: str) -> str:
 
 def most_within(seconds: float, knobs: MethodKnobs, name: str, on: Target | int = 1) -> int:
     """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
-    low, high = knobs.specs()[name].bounds
+    low, high = map(int, knobs.specs()[name].bounds)
     while low < high:
         middle = (low + high + 1) // 2
         fits = step_seconds(_with(knobs, name, middle), on) <= seconds
@@ -118,7 +117,7 @@ def longest_message() -> int:
     return upload_bytes() * 4 // 3 + 2_000
 
 
-def capped(spec: KnobSpec, knobs: type[Any]) -> KnobSpec:
+def capped(spec: KnobSpec, knobs: type[Knobs]) -> KnobSpec:
     """A knob of the set `knobs` with bounds that a server sets."""
     most = _most_particles(knobs.defaults()) if spec.name in COUNTS else None
     if most is None or spec.bounds is None:
@@ -165,7 +164,7 @@ def _check_all_knobs(recipe: Recipe, bounds: tuple[int | None, int | None]) -> N
         check_knobs(knobs, target)
 
 
-def check_knobs(knobs: Any, target: Target) -> None:
+def check_knobs(knobs: MethodKnobs, target: Target) -> None:
     """Raise InputError for more particles, or a longer step, than this server allows."""
     (m, name), most, allowed_ms = most_asked(knobs), limit("max_particles"), limit("max_step_ms")
     if most is not None and m > most:
@@ -198,15 +197,16 @@ def fitted(recipe: Recipe) -> Recipe:
     """A default recipe, made to fit this server."""
     knobs, budget = recipe.start_knobs(), limit("max_budget")
     most = _most_particles(knobs, recipe.make_target()) if PARTICLES in knobs.specs() else None
-    if most is not None and knobs.num_particles > most:
+    if most is not None and int(knobs.as_dict()[PARTICLES]) > most:
         recipe = recipe.replaced(knobs={PARTICLES: most})
     if budget is not None and (recipe.budget is None or recipe.budget > budget):
         recipe = recipe.limited(budget)
     return recipe
 
 
-def _most_particles(knobs: Any, on: Target | int = 1) -> int | None:
-    """By their number, or by the time that a step with them would take."""
-    number, allowed_ms = limit("max_particles"), limit("max_step_ms")
-    by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, on) if allowed_ms is not None else None
+def _most_particles(knobs: Knobs, on: Target | int = 1) -> int | None:
+    """By their number, or of a method by the time that a step with them would take."""
+    number, allowed_ms, by_time = limit("max_particles"), limit("max_step_ms"), None
+    if allowed_ms is not None and isinstance(knobs, MethodKnobs):
+        by_time = most_within(allowed_ms / 1000, knobs, PARTICLES, on)
     return min((most for most in (number, by_time) if most is not None), default=None)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack, suppress
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from panel.io.state import set_curdoc
 from tornado.iostream import StreamClosedError
@@ -21,12 +21,17 @@ from tornado.websocket import WebSocketClosedError
 from pmdviz.errors import InputError
 from pmdviz.kernels.compiling import compiler, knob_groups
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.locked import is_served, locked
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
+
+if TYPE_CHECKING:
+    from bokeh.document import Document
+
+    from pmdviz.lab.pages.page import LivePage
 
 # How fast a run is shown: which iteration belongs to which second of playing. It has no influence on the results of the
 # run.
@@ -128,16 +133,20 @@ class Throttle:
         self._rest = max(self._seconds, REST * (now - self._last))
 
 
+Made = Snapshot | tuple[Runner, Snapshot] | Again
+Act = Callable[[Runner], Made]
+
+
 class Job(NamedTuple):
     """Something to do with the runner in a worker thread; one that sets knobs has their values, and their class."""
 
     what: str
-    act: Callable[[Runner], Snapshot | tuple[Runner, Snapshot] | Again]
+    act: Act
     kind: type[Knobs] | None = None
-    values: Mapping[str, Any] = {}
+    values: Mapping[str, Value] = {}
 
 
-def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+def without_closed_tabs(loop: asyncio.AbstractEventLoop, context: dict[str, Exception]) -> None:
     """A message to a tab that has just been closed is not an error; Panel leaves that exception in its task."""
     if not isinstance(context.get("exception"), (WebSocketClosedError, StreamClosedError)):
         loop.default_exception_handler(context)
@@ -164,7 +173,7 @@ class Live:
     `refused(what, error)` and `play_changed(playing)`. The last picture stays until a new one comes.
     """
 
-    def __init__(self, screen: Any, ack: Acknowledge) -> None:
+    def __init__(self, screen: LivePage, ack: Acknowledge) -> None:
         self.screen, self.ack = screen, ack
         self.runner: Runner | None = None
         self.playing, self.watchdog_hits = False, 0
@@ -182,7 +191,7 @@ class Live:
         self._task: asyncio.Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
         self._begun = self._too_early = False
-        self._doc: Any = None
+        self._doc: Document | None = None
         ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
         ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._wake_up))
 
@@ -196,7 +205,7 @@ class Live:
         self._playing = on
         compiler.somebody_plays(self, on)
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin the task on the event loop, also again after `stop`; `doc` is the document it draws in.
 
         A served document may still be in the making, in a thread that has no loop: then it begins with the session.
@@ -222,7 +231,7 @@ class Live:
         self._task = self._loop.create_task(self._run(self._life, self._task))
         self._task.add_done_callback(log_failure)
 
-    def _on_loop(self, act: Callable[[], Any]) -> None:
+    def _on_loop(self, act: Callable[[], None]) -> None:
         """Do it on the loop, from any thread: asyncio's events are not for other threads."""
         if self._loop is None or self._loop.is_closed() or self._loop is running_loop():
             act()
@@ -304,7 +313,7 @@ class Live:
         """Whether a job is under way or waits."""
         return self._step is not None or bool(self._jobs)
 
-    def do(self, what: str, act: Callable[[Runner], Any], newest_only: bool = False) -> None:
+    def do(self, what: str, act: Act, newest_only: bool = False) -> None:
         """Queue an act on the runner; with `newest_only` it takes the place of one alike that waits just before it."""
         if newest_only and self._jobs and self._jobs[-1].what == what:
             self._missing = ()  # what waited is no longer wanted; the newest may wait for others
@@ -313,7 +322,7 @@ class Live:
             self._jobs.append(Job(what, act))
         self._wake_up()
 
-    def set(self, kind: type[Knobs], name: str, value: Any) -> None:
+    def set(self, kind: type[Knobs], name: str, value: Value) -> None:
         """Queue a knob's new value, which was checked as one of `kind`.
 
         It is joined with others that still wait, so a moved slider never piles up, nor is there ever no room for it.
@@ -413,7 +422,7 @@ class Live:
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
         runner = self.runner
-        self._step = step = Task().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
+        self._step = step = Task[Made]().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
         finished, waited = asyncio.wrap_future(step.finished), 0.0
         while not step.over:
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so

@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import wraps
-from typing import Any
+from typing import TypeVarTuple
 
 import bokeh
 import panel as pn
@@ -28,6 +28,7 @@ from panel.io.state import set_curdoc
 from pmdviz.lab.panel_internals import as_connected, is_connected
 
 THREADED = tuple(int(part) for part in bokeh.__version__.split(".")[:2]) >= (3, 10)
+Ts = TypeVarTuple("Ts")
 _here = threading.local()  # `holds` while a function of ours runs on the loop with the lock
 
 
@@ -56,7 +57,7 @@ def _has_lock_to_take(doc: Document | None) -> bool:
     return THREADED and _has_session(doc) or _is_waiting(doc)
 
 
-def soon(act: Callable[..., Any], *args: Any) -> None:
+def soon(act: Callable[[*Ts], None], *args: *Ts) -> None:
     """Do it on the event loop with the lock: at once where callbacks run there, else as the next callback."""
     doc = pn.state.curdoc
     if is_closed(doc):
@@ -74,17 +75,17 @@ def soon(act: Callable[..., Any], *args: Any) -> None:
     doc.add_next_tick_callback(later)
 
 
-def handed(act: Callable[..., Any]) -> Callable[..., None]:
+def handed(act: Callable[[*Ts], None]) -> Callable[[*Ts], None]:
     """`act` as the handler of an event, a click or a change; arguments are passed on."""
 
     @wraps(act)
-    def handler(*args: Any) -> None:
+    def handler(*args: *Ts) -> None:
         soon(act, *args)
 
     return handler
 
 
-async def locked(act: Callable[..., Any], *args: Any, doc: Document | None = None) -> None:
+async def locked(act: Callable[[*Ts], None], *args: *Ts, doc: Document | None = None) -> None:
     """Do it from a task of the loop, on the task's document unless one is given; not at all where that is closed."""
     doc = doc or pn.state.curdoc
     if is_closed(doc):
@@ -99,7 +100,7 @@ async def locked(act: Callable[..., Any], *args: Any, doc: Document | None = Non
     await doc.session_context.with_locked_document(now)
 
 
-def in_a_while(seconds: float, doc: Document | None, act: Callable[..., Any]) -> None:
+def in_a_while(seconds: float, doc: Document | None, act: Callable[[], None]) -> None:
     """Do it so many seconds from now, on this document; not at all where its page is closed by then."""
 
     async def now() -> None:
@@ -111,7 +112,7 @@ def in_a_while(seconds: float, doc: Document | None, act: Callable[..., Any]) ->
         asyncio.get_running_loop().call_later(seconds, _do, doc, act, ())
 
 
-def _do(doc: Document | None, act: Callable[..., Any], args: tuple[Any, ...]) -> None:
+def _do(doc: Document | None, act: Callable[[*Ts], None], args: tuple[*Ts]) -> None:
     _here.holds = True
     try:
         with set_curdoc(doc), as_connected(doc) if _is_waiting(doc) else nullcontext(), pn.io.hold(doc):

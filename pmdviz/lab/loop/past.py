@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.knobs import Knobs
+from pmdviz.methods import MethodKnobs
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.trace_columns import (
@@ -77,7 +77,7 @@ class PageTrace:
         twin._room, twin._length, twin._recipe = self._room.copy(), self._length, self._recipe
         return twin
 
-    def put(self, frame: Any, recipe: Recipe, due: Collection[str]) -> None:
+    def put(self, frame: Frame, recipe: Recipe, due: Collection[str]) -> None:
         """A frame of the run of `recipe` was drawn; frames drawn after it, or of another run, are dropped.
 
         `due`: the columns that it has a value for, besides the clocks.
@@ -269,7 +269,7 @@ class Branch:
     def __init__(self, at: int, old: Timeline, new: Timeline) -> None:
         self.at, self.old, self.new = at, old, new
         self.ghost = old
-        self._kept: tuple[Any, GhostMoment] | None = None
+        self._kept: tuple[tuple[Timeline, Scene, Pair], GhostMoment] | None = None
         self._due = self._asked = time.perf_counter()
         self._allowance = 0.0  # seconds
 
@@ -373,7 +373,7 @@ class Past:
         """Go to another iteration of the run so far; roughly: near it where the way there takes long."""
         self.line.visit(max(0, iteration), roughly)
 
-    def branch_off(self, knobs: Knobs) -> None:
+    def branch_off(self, knobs: MethodKnobs) -> None:
         """Before the end of the run so far: begin a branch where these are other knobs than those in force.
 
         Raises InputError and changes nothing where they do not go with the target.
@@ -412,7 +412,7 @@ class Past:
                 line.visit(line.last)
             self.branch, self.line = None, line
 
-    def begin(self, act: Callable[[Session], Any], ends_branch: bool) -> None:
+    def begin(self, act: Callable[[Session], Frame], ends_branch: bool) -> None:
         """Restart, as `act` has the session do."""
         act(self.session)
         self.line.begin(self.session)

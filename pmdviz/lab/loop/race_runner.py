@@ -254,7 +254,7 @@ class RaceRunner:
     def _begin(self, k: int) -> None:
         session = self._runs[k].session
         pool = pool_for(step_seconds(session.knobs, session.target))
-        self._turns[k] = Task().begin(pool, lambda tell: self._turn(k))
+        self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, lambda tell: self._turn(k))
 
     def _turn(self, k: int) -> tuple[Tile, Frame]:
         """Entrant k's iterations of this frame, and what there is to show of it then."""

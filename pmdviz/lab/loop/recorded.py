@@ -25,6 +25,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream, Checkpoints, Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.jit import DEFAULT
+from pmdviz.knobs import Knobs
 from pmdviz.methods import StepBlock, StepInfo
 from pmdviz.methods.pmd import PMDState
 from pmdviz.methods.step import ComputedTerms, Cost, Event
@@ -46,7 +47,7 @@ class NeedsKernels(Exception):
         self.groups = groups
 
 
-def needs_kernels(*_: Any, **__: Any) -> NoReturn:
+def needs_kernels(*_: object, **__: object) -> NoReturn:
     """Raise NeedsKernels for the groups of the recorded run."""
     raise NeedsKernels((DEFAULT,))
 
@@ -95,8 +96,8 @@ class RecordedExact:
     @lru_cache(8)  # noqa: B019, there is one; the same array each time, by which scenes know that nothing has changed
     def on_grid(self, grid: Grid, everywhere: bool = True) -> np.ndarray:
         """log p at the cell centres of a grid over the view."""
-        unit = [2 * (axis - low) / (high - low) - 1 for axis, (low, high) in zip(grid.axes, self.box, strict=True)]
-        return chebyshev.chebgrid2d(*unit, self._series).T
+        x, y = (2 * (axis - low) / (high - low) - 1 for axis, (low, high) in zip(grid.axes, self.box, strict=True))
+        return chebyshev.chebgrid2d(x, y, self._series).T
 
     @lru_cache(8)  # noqa: B019
     def density_on(self, grid: Grid) -> np.ndarray:
@@ -108,7 +109,7 @@ class RecordedFrame(Frame):
     """A frame whose metrics, density and words come from the file."""
 
     @cached_property
-    def densities(self) -> dict[str, Any]:
+    def densities(self) -> dict[str, RecordedDensity]:
         """q as the live run has it, up to the precision of the file."""
         return {"": recording().density(self.iteration, self.state)}
 
@@ -174,11 +175,11 @@ class Recording:
         made = copy.copy(self.recipe.make_target())
         series, mean, *cov = self._exact
         exact = RecordedExact(series, made.view_box, mean, np.array(cov))
-        made.make_reference = lambda: exact
+        vars(made)["make_reference"] = lambda: exact
         knobs = self.recipe.start_knobs()
         each = self.about["states"][0]["each"]
         remember(made, knobs.num_particles, knobs.bandwidth_rule, each, Floor(*self.about["floor"]))
-        made.log_likelihood = made.grad_log_likelihood = needs_kernels
+        vars(made).update(log_likelihood=needs_kernels, grad_log_likelihood=needs_kernels)
         return made
 
     def state(self, iteration: int) -> PMDState:
@@ -229,7 +230,7 @@ class RecordedSession(Session):
         self.frame = frame.replaced(ancestry=Ancestry.of(frame.particles))
         self._measure()
 
-    def _leapt(self, *_: Any) -> None:
+    def _leapt(self, *_: object) -> None:
         return None
 
     def _stepped(self, before: Frame) -> Frame:
@@ -240,7 +241,7 @@ class RecordedSession(Session):
         seconds = recording().about["seconds"][at - 1]
         return self._after(before, StepBlock(recording().state(at), info, 1, info.cost), seconds, rows)
 
-    def set_all(self, knobs: Any) -> Frame:
+    def set_all(self, knobs: Knobs) -> Frame:
         """Other knobs are for the live run; a session of these ones stays."""
         return self.frame if knobs == self.knobs else needs_kernels()
 

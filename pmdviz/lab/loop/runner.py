@@ -7,7 +7,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from typing import Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import MEMORY_CAP, Session, extended
 from pmdviz.kernels.pool import CancelToken, current_token
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.past import GhostMoment, Past, Points
@@ -29,6 +29,9 @@ from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
+
+if TYPE_CHECKING:
+    from pmdviz.scenes.race import RaceScene
 
 # What a run's last step is made of, sent a few times per second while someone looks.
 
@@ -137,9 +140,12 @@ class Snapshot(NamedTuple):
         return Run(self.recipe, self.frame.target, [self.frame], self.history)
 
     @property
-    def in_force(self) -> dict[str, Any]:
+    def in_force(self) -> dict[str, Value]:
         """The knobs that the picture was drawn with."""
         return self.frame.knobs.as_dict()
+
+
+Shown = TypeVar("Shown", Snapshot, "RaceScene")  # a moment of a run or of a race
 
 
 class Runner:
@@ -223,7 +229,7 @@ class Runner:
             preset=self.preset,
             last=line.last,
             last_spent=line.head.frame.spent,
-            ghost=branch and branch.moment(line, scene, pair, self.wanted.is_set()),
+            ghost=branch.moment(line, scene, pair, self.wanted.is_set()) if branch else None,
             news=self.past.take_news(),
             inside=self.inside.told(session, scene, pair, playing, columns),
             watched=self.inside.on,
@@ -287,7 +293,7 @@ class Runner:
         self.past = live
         return self.snapshot()._replace(news="" if same else STARTS_AGAIN)
 
-    def set(self, values: Mapping[str, Any], kind: type[Knobs] | None = None) -> Snapshot:
+    def set(self, values: Mapping[str, Value], kind: type[Knobs] | None = None) -> Snapshot:
         """Set knobs to values that were checked as knobs of `kind`.
 
         Others are checked here, as are the values of a form whose method has been left meanwhile. Before the end of
@@ -299,7 +305,7 @@ class Runner:
         (self.past.branch_off if self.past.line.behind else self.session.set_all)(wanted)
         return self.snapshot()
 
-    def travel(self, act: Callable[[Past], Any]) -> Snapshot:
+    def travel(self, act: Callable[[Past], None]) -> Snapshot:
         """Another moment, or another run, as `act` goes there."""
         act(self.past)
         return self.snapshot()

@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import CancelledError, Executor, Future, InvalidStateError
 from contextlib import suppress
-from typing import Any, NamedTuple, Self
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 
 from bokeh.document import Document
 
@@ -29,6 +29,8 @@ log = logging.getLogger(__name__)
 
 POLL_S = 0.05  # so often a slot looks whether a cancelled thread is back
 Tell = Callable[[float, float], None]
+P = ParamSpec("P")
+Result = TypeVar("Result")
 
 
 class Outcome(NamedTuple):
@@ -44,7 +46,7 @@ class Outcome(NamedTuple):
         return isinstance(self.error, Cancelled)
 
 
-class Task:
+class Task(Generic[Result]):
     """A function for a thread of a pool, begun and cancelled from any thread, also cancelled before it begins."""
 
     def __init__(self) -> None:
@@ -54,10 +56,10 @@ class Task:
         self.cpu_seconds = 0.0  # of its thread, in its last turn: the work of others does not count
         self.finished: Future[None] = Future()  # ends with the thread's work, or at once with Cancel
         self._made = time.monotonic()
-        self.future: Future | None = None  # of the pool
+        self.future: Future[Result] | None = None  # of the pool
         self._rest: Callable[[], None] = lambda: None  # gives way to others, where the pool shares its time out
 
-    def begin(self, pool: Executor, act: Callable[[Tell], Any]) -> Self:
+    def begin(self, pool: Executor, act: Callable[[Tell], Result]) -> Self:
         """Have a thread of `pool` call `act(tell)`; `tell(done, total)` raises Cancelled after Cancel."""
         self._rest = getattr(pool, "rest", self._rest)
         self.future = pool.submit(self._do, act)
@@ -75,7 +77,7 @@ class Task:
         with suppress(InvalidStateError):  # it was cancelled before
             self.finished.set_result(None)
 
-    def _do(self, act: Callable[[Tell], Any]) -> Any:
+    def _do(self, act: Callable[[Tell], Result]) -> Result:
         self.token.check(self.token.share)
         start = time.thread_time()
         self.token.begin()
@@ -126,7 +128,7 @@ class Task:
     def ended(self) -> None:
         """Tidy up: the thread is back, or never took it up."""
 
-    def result(self) -> Any:
+    def result(self) -> Result:
         """What came out. Raises Cancelled, or what went wrong."""
         if self.cancelled or self.future is None:
             raise Cancelled
@@ -175,15 +177,15 @@ class TaskSlot:
         """Which share of the task is done."""
         return self.task.share if self.task is not None else 0.0
 
-    def begin(self, pool: Executor, act: Callable[[Tell], Any], ended: Callable[[Task], None]) -> None:
+    def begin(self, pool: Executor, act: Callable[[Tell], Result], ended: Callable[[Task[Result]], None]) -> None:
         """Have a thread of `pool` call `act(tell)`; `ended(task)` hears of its end."""
         if self._queues and self.running:
             self._next = lambda: self.begin(pool, act, ended)
         else:
-            self.follow(Task().begin(pool, act), ended)
+            self.follow(Task[Result]().begin(pool, act), ended)
 
     def compute(
-        self, pool: Executor, act: Callable[[], Any], told: Callable[[Any], None], failed: Callable[[str], None]
+        self, pool: Executor, act: Callable[[], Result], told: Callable[[Result], None], failed: Callable[[str], None]
     ) -> None:
         """Have a thread of `pool` call `act()`; `told` hears of the result, `failed` of the words without one."""
 
@@ -294,9 +296,9 @@ class DaemonPool(Executor):
         """Whether nothing has been done here for a while."""
         return time.monotonic() - self._used > QUIET_S
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
         """Have `fn(*args, **kwargs)` done by the next free thread."""
-        future: Future = Future()
+        future: Future[Result] = Future()
         self.put((future, fn, args, kwargs))
         return future
 
@@ -351,9 +353,9 @@ class Slices(Executor):
         self._line: deque[threading.Event] = deque()  # of those who wait for their next slice
         self._own = threading.local()
 
-    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future:
+    def submit(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Future[Result]:
         """Have `fn(*args, **kwargs)` done, in slices."""
-        return self._pool.submit(self._whole, fn, args, kwargs)
+        return self._pool.submit(self._whole, fn, *args, **kwargs)
 
     def rest(self) -> None:
         """Give way to those who wait, where the slice is over; called by the work, not by helpers."""
@@ -361,7 +363,7 @@ class Slices(Executor):
             self._give()
             self._take()
 
-    def _whole(self, fn: Callable[..., Any], args: tuple, kwargs: dict[str, Any]) -> Any:
+    def _whole(self, fn: Callable[P, Result], /, *args: P.args, **kwargs: P.kwargs) -> Result:
         self._take()
         try:
             return fn(*args, **kwargs)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
@@ -30,10 +30,11 @@ from pmdviz.export import WRITERS, export
 from pmdviz.kernels.compiling import FIT_GROUPS, compiler
 from pmdviz.kernels.jit import DEFAULT
 from pmdviz.kernels.pool import Cancelled
+from pmdviz.knobs import Value
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.recorded import as_live
-from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Slices, Task, TaskSlot, Tell
-from pmdviz.metrics.perfect_draws import NUM_SETS, floor, known_floor
+from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Result, Slices, Task, TaskSlot, Tell
+from pmdviz.metrics.perfect_draws import NUM_SETS, Floor, floor, known_floor
 from pmdviz.scenes.words import count, duration, whole_sentence
 
 log = logging.getLogger(__name__)
@@ -99,7 +100,7 @@ class FloorWork(TaskSlot):
         return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
 
     @property
-    def sets_done(self) -> int:
+    def sets_done(self) -> float:
         """How many sets of independent draws have been measured."""
         return self.task.done if self.task is not None else 0
 
@@ -119,7 +120,7 @@ class FloorWork(TaskSlot):
             return
         self._key = key
 
-        def act(tell: Tell) -> Any:
+        def act(tell: Tell) -> Floor:
             return floor(frame.target, m, lambda sets: tell(sets, NUM_SETS), **drawn_as)
 
         self.begin(_floor_pool, act, lambda task: None)
@@ -174,7 +175,7 @@ def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
         tell(done, number)
-        made.append(run_seed(recipe, seed, lambda share, done=done: tell(done + share, number)))
+        made.append(run_seed(recipe, seed, partial(lambda done, share: tell(done + share, number), done)))
     return SeedRuns(made)
 
 
@@ -211,10 +212,10 @@ WAITING = "Waiting: this server does one measurement after the other"
 _theory_pool = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
 
 
-class Measurement(Task):
+class Measurement(Task[Result]):
     """A task of the Theory page; `act(tell)` does it, `unit` says what it counts."""
 
-    def __init__(self, act: Callable[[Tell], Any], unit: str) -> None:
+    def __init__(self, act: Callable[[Tell], Result], unit: str) -> None:
         super().__init__()
         self._unit = unit
         self.begin(_theory_pool, act)
@@ -251,7 +252,7 @@ class Found(NamedTuple):
     """What there is: pictures and what comes out belong together."""
 
     pictures: Sequence[Picture] = ()
-    summary: Sequence[Mapping[str, Any]] = ()
+    summary: Sequence[Mapping[str, Value | None]] = ()
     examples: Sequence[Picture] = ()
 
 
@@ -261,7 +262,7 @@ NOTHING_YET = Found()
 class ExperimentWork:
     """Rows, and their last picture; `act` is called by one thread, all else from anywhere."""
 
-    def __init__(self, name: str, knobs: Mapping[str, Any], insist: bool = False) -> None:
+    def __init__(self, name: str, knobs: Mapping[str, Value], insist: bool = False) -> None:
         self.experiment, self.insist = find_experiment(name), insist
         self.knobs = self.experiment.Knobs.checked(dict(knobs))
         self.rows: list[Row] = []
@@ -323,7 +324,7 @@ class ExperimentWork:
             self.found = Found(tuple(result.pictures), tuple(_summary(result)))
 
 
-def _summary(result: ExperimentResult) -> list[dict[str, Any]]:
+def _summary(result: ExperimentResult) -> list[dict[str, Value | None]]:
     try:
         return result.summary
     except InputError:  # too few rows for a slope
@@ -335,7 +336,7 @@ def _summary(result: ExperimentResult) -> list[dict[str, Any]]:
 try:
     import fcntl
 except ImportError:  # Windows: no process can tell whether another's folder is in use, so none is touched
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None
 
 PREFIX, OWNER = "pmdviz-files-", "owner"
 TRIES = 3  # a thread may be writing while the folder goes
@@ -402,8 +403,9 @@ _export_pool = Slices("pmdviz-export")
 
 def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult:
     """The run or race to export; at iteration 0 a film has the whole run of the recipe."""
-    begun = not isinstance(what, Run) or what.final.iteration > 0
-    if begun or what.recipe.budget is None or "frames" not in WRITERS[suffix].options:
+    if not isinstance(what, Run) or what.final.iteration > 0 or what.recipe.budget is None:
+        return what
+    if "frames" not in WRITERS[suffix].options:
         return what
     session = Session(what.recipe)
     while not session.done:
@@ -415,7 +417,7 @@ def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult
 class ExportTask(Task):
     """One export: `make` by the thread that holds the session, everything else from anywhere."""
 
-    def __init__(self, name: str, options: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, options: Mapping[str, Value]) -> None:
         super().__init__()
         self.name, self._options = name, dict(options)
         self._folder = new_folder()
@@ -439,7 +441,7 @@ class ExportTask(Task):
         """`tell`; it raises InputError where the pace of the first frames says that all of them take too long."""
         most, began = most_seconds(), time.thread_time()
 
-        def told(done: int, total: int) -> None:
+        def told(done: float, total: float) -> None:
             tell(done, total)
             seconds = (time.thread_time() - began) * total / max(done, 1)
             if most is not None and EXPORT_SURE <= done < total and seconds > most:

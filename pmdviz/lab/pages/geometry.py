@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 import panel as pn
+from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
 
-from pmdviz.knobs import real_number
+from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
 from pmdviz.lab.controls import widgets
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, PlaybackBar, text
@@ -45,7 +46,7 @@ TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is
 class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
-    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: Any = CHART, **look: Any) -> None:
+    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: dict = CHART, **look: Any) -> None:
         self._of, self._borders = picture, borders
         first = picture(Geometry(GeometryKnobs()))
         super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)
@@ -141,20 +142,22 @@ class GeometryPage(Page):
 
     def __init__(self) -> None:
         charts = {"density": density_picture, "kl": kl_picture}
-        self.views = {"triangle": TriangleView()} | {
+        triangle = TriangleView()
+        self.views: dict[str, GeometryView] = {"triangle": triangle} | {
             name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
         }
         self.knobs = GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
-        self._doc: Any = None
+        self._doc: Document | None = None
         self._playing: asyncio.Task | None = None
         self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
+        self.foot = self.playback.view
         self.playback.speed.visible = False  # it has one pace
         self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
         self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
-        self.views["triangle"].dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
+        triangle.dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()
 
@@ -185,18 +188,13 @@ class GeometryPage(Page):
         )
 
     @property
-    def foot(self) -> Any:
-        """Play and its neighbours."""
-        return self.playback.view
-
-    @property
     def geometry(self) -> Geometry:
         """The present picture's values."""
         return Geometry(self.knobs, self._moved)
 
     # A page of the app
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin; the first picture is there already."""
         self._doc, self.ack.keyboard = doc, True
 
@@ -221,18 +219,18 @@ class GeometryPage(Page):
 
     # Settings
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         self.pause()
         self._change(**{name: value})
 
-    def _drag(self, columns: Mapping[str, Any]) -> None:
+    def _drag(self, columns: Mapping[str, Sequence[float]]) -> None:
         """The start was dragged to a point of the triangle; other values are a forged message."""
         at = [real_number(next(iter(columns.get(axis, ())), None)) for axis in ("x", "y")]
         if None not in at:
             self._moved = start_at(*np.clip(at, -2.0, 2.0))
             self._change(start=MOVED)
 
-    def _change(self, **values: Any) -> None:
+    def _change(self, **values: Value) -> None:
         self.knobs = self.knobs.changed(values)
         self._show()
 

@@ -8,6 +8,7 @@ from types import EllipsisType
 from typing import Any
 
 import panel as pn
+from bokeh.document import Document
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
@@ -16,7 +17,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
-from pmdviz.knobs import Knobs, KnobSpec
+from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.commands import Commands
 from pmdviz.lab.controls.setup import Gallery, Setup
@@ -39,9 +40,11 @@ from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
 from pmdviz.lessons.lesson import Lesson
+from pmdviz.methods import MethodKnobs
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row
+from pmdviz.targets import Target
 
 NO_LINK = Link()
 FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
@@ -53,7 +56,7 @@ def _recipe_of(*given: Any, recipe: Recipe | None = None, link: Link = NO_LINK, 
     return recipe or link.recipe or Recipe(*given, **parts)
 
 
-class Lab(LivePage):
+class Lab(LivePage[Snapshot]):
     """A live run with its controls; the last line of a notebook cell, or a page of the app.
 
     Parameters
@@ -88,17 +91,17 @@ class Lab(LivePage):
 
     def __init__(
         self,
-        target: Any = "mixture",
+        target: Target | str = "mixture",
         method: str = "pmd",
         *,
         recipe: Recipe | None = None,
-        target_options: Mapping[str, Any] | None = None,
+        target_options: Mapping[str, Raw] | None = None,
         seed: int = 0,
         budget: int | None | EllipsisType = ...,
         keyboard: bool = False,
         link: Link = NO_LINK,
         static: bool = False,  # `__new__` gives another object where it is true
-        **knobs: Any,
+        **knobs: Raw,
     ) -> None:
         parts = {"target_options": target_options, "seed": seed, "budget": budget, **knobs}
         asked = _recipe_of(target, method, recipe=recipe, link=link, **parts)
@@ -173,12 +176,12 @@ class Lab(LivePage):
         self.opens_settings.visible = not on
         self.screen.for_lesson(on)
 
-    def _turn(self, kind: type[Knobs], name: str, value: Any) -> None:
+    def _turn(self, kind: type[Knobs], name: str, value: Value) -> None:
         """A person has turned a setting."""
         self.verdict.turned(name)
         self.live.set(kind, name, value)
 
-    def _restore(self, name: str, value: Any) -> None:
+    def _restore(self, name: str, value: Value) -> None:
         """A setting as it was before it was changed."""
         self.live.set(type(self._last.frame.knobs), name, value)
 
@@ -213,7 +216,7 @@ class Lab(LivePage):
         """The preset that the run began with: as its link says, or the one that its recipe is."""
         return self.setup.preset_of(self._recipe) or self._link.preset
 
-    def set(self, **knobs: Any) -> None:
+    def set(self, **knobs: Raw) -> None:
         """Set knobs, like the controls; a playing run takes them into its next step. Raises InputError."""
         runner = self.live.runner or self._runner()
         wanted = runner.session.knobs.replaced(**knobs)
@@ -229,7 +232,7 @@ class Lab(LivePage):
 
     # Life
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
         super().start(doc)
         self.own.start(doc)
@@ -385,10 +388,10 @@ class Lab(LivePage):
 
     # In a notebook
 
-    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Any]]:
+    def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Value]]:
         return self.session.method.Knobs.specs(), self.session.knobs.as_dict()
 
-    def _told(self) -> Mapping[str, Any]:
+    def _told(self) -> Mapping[str, Value]:
         return {**self._last.in_force, "iteration": self._last.frame.iteration}
 
     def _present(self) -> Snapshot:
@@ -403,12 +406,12 @@ class Lab(LivePage):
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
 
-    def _layout(self) -> Any:
+    def _layout(self) -> pn.Column:
         return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
     # The commands of the controls
 
-    def _introduce(self, recipe: Recipe, target: Any, knobs: Any) -> None:
+    def _introduce(self, recipe: Recipe, target: Target, knobs: MethodKnobs) -> None:
         """Controls and heading of a run that has no picture yet."""
         self.setup.show_recipe(recipe, target, knobs, {}, self._preset_of())
         self.own.dialog.show_form(target.table)

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import secrets
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import panel as pn
 import param
 
 from pmdviz.engine.recipe import Recipe
+from pmdviz.files import Json
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import WIDE, Component, text
 from pmdviz.lab.loop import limits
@@ -30,23 +31,11 @@ SENTENCE = '<div class="pmdviz-heading" role="heading" aria-level="2">{}</div><p
 class PlainPage(Page):
     """A page with a heading and a sentence above a component; `name` is its class in style sheets."""
 
-    def __init__(self, heading: str, sentence: str, component: Any, name: str) -> None:
+    def __init__(self, heading: str, sentence: str, component: Component, name: str) -> None:
         words = SENTENCE.format(html.escape(heading), marked(html.escape(sentence)))
         above = text(words, stylesheets=[css.TEXT, css.static("pages.css", "above")])
         self.view = pn.Column(above, component, css_classes=[name], **WIDE)
         self.foot = pn.Row(margin=0)  # nothing plays here
-
-    def start(self, doc: Any = None) -> None:
-        """Begin; everything is there already."""
-
-    def look(self, on: bool) -> None:
-        """The page is to be seen, or no longer."""
-
-    def set_theme(self, dark: bool) -> None:
-        """Its colours come from the page around it."""
-
-    def stop(self) -> None:
-        """The page is closed."""
 
 
 # Cards of the lessons by topic, of the tuning challenges and of the practice.
@@ -92,11 +81,11 @@ class LessonsPage(PlainPage):
         self.list = LessonsList(self._hear, lessons=rows, demos=demos)
         super().__init__(LESSONS_FIRST, HOW, self.list, "pmdviz-lessons")
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, Json]) -> None:
         name = message.get("lesson")
         self.choose(f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name)
 
-    def choose(self, name: Any) -> None:
+    def choose(self, name: Json) -> None:
         """Open a lesson in the lab; an unknown name is ignored."""
         if not isinstance(name, str) or self.on_open is None:
             return
@@ -110,7 +99,7 @@ class LessonsPage(PlainPage):
             self.list.looks += 1
 
 
-def _lesson_row(lesson: Lesson) -> list[Any]:
+def _lesson_row(lesson: Lesson) -> list[Json]:
     topic = CHALLENGES if lesson.is_challenge else lesson.topic
     return [lesson.name, lesson.title, lesson.question, lesson.minutes, [*lesson.places], topic, lesson.sketch]
 
@@ -154,7 +143,7 @@ def _trace(method: Method, column: str) -> str:
     if column != "adapt":
         return ""
     names = {scalar.name for scalar in method.scalars}
-    return _showing(next((TOLD[term] for term in method.grammar.adapt.terms if TOLD[term] in names), ""))
+    return _showing(next((TOLD[term] for term in dict(method.grammar)["adapt"].terms if TOLD[term] in names), ""))
 
 
 def _showing(name: str) -> str:
@@ -193,7 +182,7 @@ class MethodsPage(PlainPage):
         self.table = MethodsTable(self._hear, columns=columns, families=families)
         super().__init__(METHODS_FIRST, READ_IT, self.table, "pmdviz-methods")
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, Json]) -> None:
         """A method's name and a column's, "" for the method itself; anything else is what a browser made up."""
         method, column = message.get("method"), message.get("column")
         if isinstance(method, str) and isinstance(column, str) and method in METHODS and column in ("", *COLUMNS):
@@ -205,7 +194,7 @@ class MethodsPage(PlainPage):
             self.on_open("lab", opening(METHODS[method], column))
 
 
-def _method_row(method: Method) -> list[Any]:
+def _method_row(method: Method) -> list[Json]:
     """Name, title, and of each cell the terms and the remark."""
     cells = [[list(cell.terms), cell.remark.replace("τ m", TAU_M)] for _, cell in method.grammar]
     return [method.name, method.title, cells]

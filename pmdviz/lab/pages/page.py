@@ -7,26 +7,53 @@ from operator import methodcaller
 from typing import Any, ClassVar
 
 import panel as pn
+from bokeh.document import Document
 
 from pmdviz.errors import InputError
+from pmdviz.experiments.running import ExperimentResult
+from pmdviz.lab.controls.setup import ProblemControls
+from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.runner import Shown, Snapshot
+from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import InNotebook
 from pmdviz.lab.panels.cards import Busy, Sheet, live_words, words_of_job
+from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
+from pmdviz.lab.panels.screen import LiveScreen
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
+
+Seen = Snapshot | RaceScene | ExperimentResult
 
 
 class Page:
-    """What a page of the app tells the others, and asks them; who listens sets these on the page."""
+    """A page of the app: its parts, and what it tells the others and asks them; who listens sets these on the page."""
 
-    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)
-    on_note: Callable[[str], None] = staticmethod(lambda words: None)
+    view: pn.viewable.Viewable  # the content in the middle
+    foot: pn.viewable.Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
+    playback: PlaybackBar  # of a page that plays
+    take: Callable[..., None]  # shows what another page hands over, also before `start`; of a page that others open
+    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)  # hears whether it is for a lecture hall
+    on_note: Callable[[str], None] = staticmethod(lambda words: None)  # a few words that are seen from every page
     on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
-    on_show: Callable[[Any], None] = staticmethod(lambda shown: None)  # hears of drawn frames
+    on_show: Callable[[Seen], None] = staticmethod(lambda shown: None)  # hears of drawn frames
     gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
 
+    def start(self, doc: Document | None = None) -> None:
+        """Begin: nothing may be sent before the browser has built the page."""
 
-class LivePage(InNotebook, Page):
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: a hidden page does not compute."""
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+
+    def stop(self) -> None:
+        """The page is closed: end all that it does."""
+
+
+class LivePage(InNotebook[Shown], Page):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
@@ -34,46 +61,36 @@ class LivePage(InNotebook, Page):
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
-    playback: Any
-    screen: Any
-    setup: Any
-    floor: Any
-    inside: Any
-    exports: Any
+    screen: LiveScreen
+    setup: ProblemControls
+    floor: FloorWork
+    inside: InsidePanel
+    exports: ExportPanel
     sheets: Sequence[Sheet] = ()
-    _last: Any = None
+    _last: Shown | None = None
     _dark = _presenter = False
-    _doc: Any = None
+    _doc: Document | None = None
 
     def __init__(self) -> None:
         self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
         self.busy_card = Busy(self.cancel)
 
     def _go_live(self) -> None:
-        """Connect the screen with a live loop and the keyboard."""
+        """Show the screen, and connect it with a live loop and the keyboard."""
         self.live = Live(self, self.screen.ack)
+        self.view, self.foot = self.screen.view, self.playback.view
         self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
 
     # What others read
 
     @property
-    def view(self) -> Any:
-        """The content in the middle of a page."""
-        return self.screen.view
-
-    @property
-    def foot(self) -> Any:
-        """Play and its neighbours: at the foot of the window, or under the page in a notebook."""
-        return self.playback.view
-
-    @property
-    def last(self) -> Any:
+    def last(self) -> Shown | None:
         """The last drawn frame; None before the first picture."""
         return self._last
 
     # Life
 
-    def start(self, doc: Any = None) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture; also again after `stop`."""
         self._doc = doc
         self.live.start(doc)

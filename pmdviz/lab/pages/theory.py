@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import resources
 from typing import Any
 
 import numpy as np
 import panel as pn
+from bokeh.document import Document
 
+from pmdviz.engine.history import Row
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
@@ -18,6 +20,7 @@ from pmdviz.experiments.theory import (
     STRATEGIES,
     VARIED,
     Convergence,
+    ConvergenceKnobs,
     Rate,
     Terms,
     dimension,
@@ -26,6 +29,7 @@ from pmdviz.experiments.theory import (
     unrolled,
 )
 from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read
 from pmdviz.lab.controls.widgets import WIDE, select, small_button, text
@@ -81,7 +85,7 @@ TERMS = {  # of Theorem 2, in the picture
 SMALLEST = 1e-5  # nats; smaller values have no place on the log axis
 
 
-def titles(table: Any) -> dict[str, str]:
+def titles(table: Mapping[str, tuple]) -> dict[str, str]:
     """Words for a person -> name, of a table whose entries begin with their words."""
     return {entry[0][:1].upper() + entry[0][1:]: name for name, entry in table.items()}
 
@@ -116,7 +120,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     return headline + DETAILS.format(status(" ".join([*said, SCALE_FREE])))
 
 
-def sweep_chart(rows: Sequence[dict[str, Any]], knobs: Any, fit: Fit | None) -> Chart:
+def sweep_chart(rows: Sequence[dict[str, Row]], knobs: ConvergenceKnobs, fit: Fit | None) -> Chart:
     """Every run, the mean over them, the law fitted to all, and the slopes of the bounds."""
     x, y = CONVERGENCE.points(rows, knobs)
     (chart,) = CONVERGENCE.pictures(rows, knobs)
@@ -203,7 +207,9 @@ SECTIONS = {
     "costs": ("Table 1: time and memory", ABOUT_COSTS),
     "experiments": ("Every experiment", ABOUT_EXPERIMENTS),
 }
-Look, End, Stopped = Callable[[], None], Callable[[Any], str], Callable[[BaseException], None]
+Look = Callable[[], None]
+End = Callable[[Any], str]
+Stopped = Callable[[BaseException], None]
 
 
 class TheoryPage(Page):
@@ -215,8 +221,8 @@ class TheoryPage(Page):
         self._line: WorkLine | None = None  # of the work under way
         self._draw: Look = lambda: None  # what that work has found so far
         stored = json.loads(STORED.read_text(encoding="utf-8"))
-        self._rows: list[dict[str, Any]] = stored["rows"]
-        self._measured: dict[str, Any] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
+        self._rows: list[dict[str, Row]] = stored["rows"]
+        self._measured: dict[str, Value] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
         self._make_controls()
         sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
         self.sweep_view, self.recurrence_view = PicturesView(*sheets), PicturesView(*sheets)
@@ -277,13 +283,13 @@ class TheoryPage(Page):
         )
 
     @property
-    def said(self) -> Any:
+    def said(self) -> pn.pane.HTML:
         """The sentence on the sweep."""
         return self.line.said
 
     # A page of the app
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None = None) -> None:
         """Begin; nothing is computed before a button is pressed."""
         self._slot.doc = doc
         self.ack.keyboard = True
@@ -365,7 +371,7 @@ class TheoryPage(Page):
         work = Measurement(lambda tell: _run("convergence", knobs, tell, rows.append), "runs")
         self._begin(work, self.line, self._redraw, self._swept)
 
-    def _swept(self, found: Any) -> str:
+    def _swept(self, found: ExperimentResult) -> str:
         failed = f" {len(found.failed)} could not be computed: {found.failed[0]}" if found.failed else ""
         return f"{len(found.rows):,} runs measured.{failed}"
 
@@ -430,8 +436,8 @@ class TheoryPage(Page):
 
 def _run(
     name: str,
-    knobs: dict[str, Any],
+    knobs: dict[str, Value],
     tell: Callable[[int, int], None],
-    on_row: Callable[[Any], object] = lambda row: None,
+    on_row: Callable[[Row], None] = lambda row: None,
 ) -> ExperimentResult:
     return run_experiment(name, knobs, workers=WORKERS, progress=tell, niceness=GIVES_WAY, on_row=on_row)

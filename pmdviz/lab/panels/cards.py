@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable
-from typing import Any
 
 import panel as pn
 import param
@@ -22,7 +21,7 @@ HIDDEN, SHOWN = {"display": "none"}, {"display": "flex"}
 class Card:
     """Some Panel objects in a frame of their own; hidden at first."""
 
-    def __init__(self, name: str, stylesheet: str, *parts: Any) -> None:
+    def __init__(self, name: str, stylesheet: str, *parts: pn.viewable.Viewable) -> None:
         self.view = pn.Column(*parts, css_classes=[name], styles=HIDDEN, stylesheets=[stylesheet], margin=0)
 
     @property
@@ -54,7 +53,9 @@ class SheetHead(Component):
 class Sheet(Card):
     """A drawer on the right, without a backdrop: the stage stays in sight."""
 
-    def __init__(self, title: str, *parts: Any, about: Callable[[Sheet], None] = lambda sheet: None) -> None:
+    def __init__(
+        self, title: str, *parts: pn.viewable.Viewable, about: Callable[[Sheet], None] = lambda sheet: None
+    ) -> None:
         self._about = about  # hears that it was opened or closed
         self.head = SheetHead(lambda message: self.hide(), title=title)
         super().__init__("pmdviz-sheet", css.SHEET, self.head, *parts)
@@ -192,7 +193,7 @@ def contents(sections: list[Section]) -> Section:
 class WorkLine:
     """A row and a line under it; `cancel` is called by its Cancel."""
 
-    def __init__(self, words: str, cancel: Callable[[], None], *buttons: Any) -> None:
+    def __init__(self, words: str, cancel: Callable[[], None], *buttons: pn.viewable.Viewable) -> None:
         self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text(status(words))
         row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
         self.view = pn.Column(row, self.said, **WIDE)

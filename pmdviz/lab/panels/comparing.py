@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import panel as pn
 
@@ -13,7 +13,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
 from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
-from pmdviz.knobs import Knobs
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.controls.setup import alike, fitting_methods
 from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
@@ -22,6 +22,7 @@ from pmdviz.lab.loop.work import LuckWork
 from pmdviz.lab.panels.cards import Sheet
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
+from pmdviz.presets import Preset
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import count, number
 from pmdviz.views import TracesView
@@ -43,15 +44,15 @@ class ComparePanel:
     def __init__(
         self,
         begin: Callable[[RaceRecipe], None],
-        presets: Mapping[str, Any],
+        presets: Mapping[str, Preset],
         go: Callable[[], str],
         about: Callable[[Sheet], None] = lambda sheet: None,
     ) -> None:
         self._begin, self._presets, self._go = begin, presets, go
-        self.more: list[Any] = []
+        self.more: list[pn.viewable.Viewable] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it is being filled, a change is not a choice
-        self._value: Any = None  # the other value of a knob
+        self._value: Value | None = None  # the other value of a knob
         self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
         self.card = Sheet(TITLE, about=about)
 
@@ -117,7 +118,7 @@ class ComparePanel:
         self.form.controls[name].show(self._value, now)
         self._say(f"This run: {setting_words(spec, now)}.")
 
-    def _working(self, values: Iterator[Any], name: str) -> Iterator[Any]:
+    def _working(self, values: Iterator[Value], name: str) -> Iterator[Value]:
         """Those of the values that the run can have."""
         for value in values:
             try:
@@ -126,7 +127,7 @@ class ComparePanel:
                 continue
             yield value
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         self._value = value
 
     def _race(self, method: str, knobs: Knobs) -> RaceRecipe:
@@ -159,12 +160,12 @@ class ComparePanel:
         self.said.object = f'<span role="status">{html.escape(words)}</span>'
 
 
-def _settings(snapshot: Snapshot) -> tuple[Any, ...]:
+def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
     ghost = snapshot.ghost and snapshot.ghost.recipe
     return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs, ghost
 
 
-def _of_target(presets: Mapping[str, Any], recipe: Recipe, now: Knobs) -> list[str]:
+def _of_target(presets: Mapping[str, Preset], recipe: Recipe, now: Knobs) -> list[str]:
     """Names of the presets on the same target with the same options whose settings are others."""
     near = [name for name, one in presets.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
     same = [name for name in near if alike(presets[name].recipe, recipe, ("target", "target_options", "custom"))]

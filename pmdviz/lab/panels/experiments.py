@@ -5,19 +5,19 @@ from __future__ import annotations
 import html
 import io
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
 
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Experiment, TooMuch
+from pmdviz.experiments.base import Experiment, Picture, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
+from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
 from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, as_text, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork
+from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.panels.cards import WorkLine
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
@@ -35,7 +35,7 @@ class ExperimentResults:
     def __init__(self) -> None:
         self.work: ExperimentWork | None = None  # whose pictures these are
         self._next: ExperimentWork | None = None  # has nothing to show yet
-        self._shown: Any = None
+        self._shown: Found | None = None
         tables = [css.TEXT, css.static("pages.css", "theory_table")]
         self.about, self.summary, self.near = (text(stylesheets=tables) for _ in range(3))
         sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
@@ -69,7 +69,7 @@ class ExperimentResults:
         self.pictures.show(found.pictures)
         self._show_end(found.summary, found.examples)
 
-    def _show_end(self, summary: Sequence[Mapping[str, Any]], examples: Sequence[Any]) -> None:
+    def _show_end(self, summary: Sequence[Mapping[str, Value | None]], examples: Sequence[Picture]) -> None:
         self.summary.object = _summary(summary)
         self.near.object = f'<div class="pmdviz-heading" role="heading" aria-level="3">{NEAR}</div>' if examples else ""
         self.examples.show(examples, self.pictures.colours)
@@ -90,14 +90,14 @@ def _about(work: ExperimentWork) -> str:
     return f"<b>{html.escape(work.experiment.title)}</b>, {html.escape('; '.join(parts) or 'with its defaults')}."
 
 
-def _summary(entries: Sequence[Mapping[str, Any]]) -> str:
+def _summary(entries: Sequence[Mapping[str, Value | None]]) -> str:
     heads = list(dict.fromkeys(name for entry in entries for name in entry))
     rows = [[_cell(entry.get(name)) for name in heads] for entry in entries]
     words = [name.replace("_", " ") for name in heads]
     return table("What comes out", words, rows, html.escape) if rows else ""  # names keep their underscores
 
 
-def _cell(value: Any) -> str:
+def _cell(value: Value | None) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):
@@ -176,7 +176,7 @@ class ExperimentsPanel:
         self._show()
         self.sharing.follow(choice)
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         try:
             knobs = self.choice.knobs.replaced(**{name: value})
         except InputError as error:

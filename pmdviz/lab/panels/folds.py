@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import panel as pn
 import param
+from bokeh.models import Plot
 from panel.custom import JSComponent
 
 from pmdviz.engine.frame import Frame
@@ -23,6 +24,8 @@ from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writers import install_command
+from pmdviz.files import Json
+from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import (
     SMALL,
@@ -70,7 +73,7 @@ class InsidePanel:
     chooses one particle.
     """
 
-    def __init__(self, stage: Any | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
+    def __init__(self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
         self._stage, self._look, self._freeze = stage, look, freeze
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
@@ -95,7 +98,7 @@ class InsidePanel:
         if not self.is_open:
             self.toggle()
 
-    def _on_open(self, event: Any) -> None:
+    def _on_open(self, event: param.parameterized.Event) -> None:
         self.view.css_classes = [INSIDE, *([INSIDE_OPEN] if self.is_open else [])]
         if self.is_open and self.inside is None:
             self._build()
@@ -228,7 +231,7 @@ def _alike(one: Frame, other: Frame) -> bool:
     return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
 
 
-def _run_of(snapshot: Snapshot) -> tuple[Any, ...]:
+def _run_of(snapshot: Snapshot) -> tuple[tuple, str, int]:
     """What stays the same within a run."""
     frame: Frame = snapshot.frame
     return frame.target.key, frame.method.name, snapshot.recipe.seed
@@ -291,7 +294,7 @@ class ExportPanel:
         self.view = folded("Save a file: film, page, picture or data", build=self._build, **look)
 
     def _build(self) -> None:
-        wide: dict[str, Any] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
+        wide: dict[str, Json] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
         lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
         first = next(suffix for suffix in WRITERS if suffix not in lost)
@@ -315,7 +318,7 @@ class ExportPanel:
 
     # Options
 
-    def _choose(self, message: Mapping[str, Any]) -> None:
+    def _choose(self, message: Mapping[str, Json]) -> None:
         """A card was pressed: its usual kind of file."""
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
@@ -330,7 +333,7 @@ class ExportPanel:
         self.size.visible = "width" in names
         self.form.show(self.look, usual, {})
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         try:
             self.look = self.look.replaced(**{name: value})
         except InputError as error:
@@ -345,7 +348,7 @@ class ExportPanel:
             self.look = self.look.replaced(width=width, height=height)
             self.form.show(self.look, self._usual.as_dict(), {})
 
-    def options(self) -> dict[str, Any]:
+    def options(self) -> dict[str, Value]:
         """What differs from the usual, of what means something to the chosen kind."""
         usual, values = self._usual.as_dict(), self.look.as_dict()
         return {k: values[k] for k in WRITERS[self.kind.value].options if values[k] != usual[k]}

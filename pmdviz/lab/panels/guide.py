@@ -7,21 +7,27 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
 from operator import methodcaller
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
 from pmdviz.errors import InputError
+from pmdviz.experiments.running import ExperimentResult
 from pmdviz.lab import links
 from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.lab.panels.lesson_card import NEXT_CLOSED, LessonCard, Standing, StepControls, is_closed, parts_of, told
-from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, PagePlace, RacePlace
+from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import find_lesson, following
+
+if TYPE_CHECKING:
+    from pmdviz.lab.pages.laboratory import Lab
+    from pmdviz.lab.pages.page import Page, Seen
+    from pmdviz.serve.pages import Tabs
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
 
@@ -31,14 +37,14 @@ COPIED = "The link to this attempt is on the clipboard."
 Message = Mapping[str, Any]
 
 
-def resume(guide: Any, message: Message) -> None:
+def resume(guide: Guide, message: Message) -> None:
     """The browser says what it kept of the lesson that it was asked for."""
     lesson, text, before = (message.get(name) for name in ("lesson", "text", "before"))
     if isinstance(lesson, str) and lesson and lesson == guide.card.asked.get("lesson"):
         guide.resume(find_lesson(lesson), *(each if isinstance(each, str) else "" for each in (text, before)))
 
 
-def answer(guide: Any, message: Message) -> None:
+def answer(guide: Guide, message: Message) -> None:
     """Store an answer."""
     part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
     guide.progress = guide.progress.answer(part, message.get("value"), confidence)
@@ -46,19 +52,19 @@ def answer(guide: Any, message: Message) -> None:
     guide.watch.look()
 
 
-def reveal(guide: Any) -> None:
+def reveal(guide: Guide) -> None:
     """Reveal the step, and play its run."""
     guide.reveal()
     guide.place.play()
 
 
-def hint(guide: Any) -> None:
+def hint(guide: Guide) -> None:
     """Open the next hint."""
     guide.progress = guide.progress.hint()
     guide.publish("")
 
 
-def solution(guide: Any) -> None:
+def solution(guide: Guide) -> None:
     """Play the solution, for who has asked twice or has revealed the step."""
     step = guide.step
     if not step.solution:
@@ -71,7 +77,7 @@ def solution(guide: Any) -> None:
     guide.publish(SOLVED)
 
 
-def link(guide: Any) -> None:
+def link(guide: Guide) -> None:
     """Copy the link to this attempt."""
     last = guide.lab.last
     if last is not None and guide.step.score is not None:
@@ -80,7 +86,7 @@ def link(guide: Any) -> None:
         guide.publish(COPIED)
 
 
-def go_on(guide: Any) -> None:
+def go_on(guide: Guide) -> None:
     """To the next step."""
     if guide.progress.may_go_on(guide.may_pass):
         guide.go_on()
@@ -88,7 +94,7 @@ def go_on(guide: Any) -> None:
         guide.publish(NEXT_CLOSED)
 
 
-ACTS: dict[str, Callable[[Any], Any]] = {
+ACTS: dict[str, Callable[[Guide], bool | None]] = {
     "reveal": reveal,
     "hint": hint,
     "solution": solution,
@@ -104,7 +110,7 @@ ACTS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def do(guide: Any, message: Message) -> None:
+def do(guide: Guide, message: Message) -> None:
     """Do what a message says; an act that is not in ACTS, or comes without a lesson, is what a browser made up."""
     act = message.get("act")
     if act == "resume":
@@ -134,7 +140,7 @@ BESIDE = ("lab", "race", "theory")  # pages with which a lesson is seen
 class Watch:
     """The gate of the pages and the judge of what they show, for a `guide` that has the progress."""
 
-    def __init__(self, guide: Any) -> None:
+    def __init__(self, guide: Guide) -> None:
         self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
         self._work = TaskSlot(queues=True)
         self._asked: Hashable = None  # the last judged frame
@@ -144,7 +150,7 @@ class Watch:
         self._work.let_go()
         self._asked = None
 
-    def hook(self, name: str, page: Any) -> None:
+    def hook(self, name: str, page: Page) -> None:
         """Listen to a page that was built."""
         if name in BESIDE:
             page.gate = self.may
@@ -174,9 +180,9 @@ class Watch:
             return True
         return not self._guide.place.play_again(only_if_over=act == "toggle")
 
-    def follow(self, name: str, shown: Any) -> None:
+    def follow(self, name: str, shown: Seen) -> None:
         """A page has drawn something."""
-        if name == "theory":
+        if isinstance(shown, ExperimentResult):
             self._guide.places["theory"].found(shown)
         if self._guide.is_open and name == self._guide.place.tab:
             self._guide.close()
@@ -190,7 +196,7 @@ class Watch:
             return
         now = self._guide.standing
         replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
-        seen = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
+        seen: dict[str, Any] = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
         standing = replace(now, foreign=self._foreign(), **seen)
         if standing != self._guide.standing:
             self._guide.standing = standing
@@ -240,7 +246,7 @@ class Watch:
 class Script:
     """Where a presenter is within a step; `guide` is asked to show it."""
 
-    def __init__(self, guide: Any) -> None:
+    def __init__(self, guide: Guide) -> None:
         self._guide, self.on, self._at = guide, False, 0
 
     @property
@@ -297,12 +303,13 @@ class Guide:
     `on_open(on)` hears whether a lesson is open, and `on_card(card)` of the card when it is first made.
     """
 
-    def __init__(self, pages: Any, lab: Any) -> None:
+    def __init__(self, pages: Tabs, lab: Lab) -> None:
         self.pages, self.lab = pages, lab
         self.on_open: Callable[[bool], None] = lambda on: None
         self.on_card: Callable[[LessonCard], None] = lambda card: None
         self.progress: Progress | None = None
-        self.standing, self.script = Standing(), Script(self)
+        self.standing = Standing()
+        self.script: Script = Script(self)
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
@@ -387,7 +394,7 @@ class Guide:
         return next((step for step in reversed(before) if step.shows), None)
 
     @property
-    def place(self) -> LabPlace | PagePlace:
+    def place(self) -> LabPlace | RacePlace | ExperimentPlace:
         """Where the present step shows what it is about."""
         showing = self.showing
         tab = "race" if showing and showing.race else "theory" if showing and showing.experiment else "lab"

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import param
 from panel.custom import Child
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.errors import InputError
-from pmdviz.knobs import KnobSpec
+from pmdviz.files import Json
+from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
-from pmdviz.lab.controls.widgets import Component, KnobForm
+from pmdviz.lab.controls.widgets import Component, KnobForm, Turn
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lessons.answers import lesson_sheet
@@ -115,7 +116,7 @@ def parts_of(progress: Progress) -> list[str]:
     return [part for part in PARTS if has.get(part, True)]
 
 
-def told(progress: Progress, standing: Standing) -> dict[str, Any]:
+def told(progress: Progress, standing: Standing) -> dict[str, Json]:
     """All that the card shows."""
     lesson, step = progress.lesson, progress.step
     place = lesson.places[step.name]
@@ -166,7 +167,7 @@ def _part_words(progress: Progress, standing: Standing) -> str:
     return f"part {parts.index(part) + 1} of {len(parts)}" if part in parts and not progress.done else ""
 
 
-def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Any]:
+def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Json]:
     answer, verdict, right = progress.answer_to(part), progress.verdict_on(part), standing.found.right.get(part, ())
     shown = verdict is not None or (bool(standing.part) and progress.is_revealed)  # a presenter has stored none
     return {
@@ -180,12 +181,12 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
     }
 
 
-def _verdict(verdict: Verdict, confidence: str) -> list[Any]:
+def _verdict(verdict: Verdict, confidence: str) -> list[Json]:
     """The grade, its words, and why."""
     return [verdict.grade.lower(), grade_words(verdict, confidence), inline(verdict.words)]
 
 
-def _reveal(progress: Progress, standing: Standing) -> dict[str, Any]:
+def _reveal(progress: Progress, standing: Standing) -> dict[str, Json]:
     """The button, and what it opens; where there is nothing to open, Play does the same."""
     step, revealed = progress.step, progress.is_revealed
     return {
@@ -205,7 +206,7 @@ def _waits(progress: Progress, standing: Standing) -> str:
     return (standing.found.trouble and COMPUTING) if standing.at_end else WAITS
 
 
-def _goal(progress: Progress, standing: Standing) -> Mapping[str, Any]:
+def _goal(progress: Progress, standing: Standing) -> Mapping[str, Json]:
     goal = progress.step.goal
     if goal is None:
         return {}
@@ -243,16 +244,16 @@ class StepControls:
 
     def __init__(
         self,
-        knob: Callable[[str, Any], None],
-        option: Callable[[str, Any], None],
-        part: Callable[[str, Any], None],
+        knob: Turn,
+        option: Turn,
+        part: Turn,
     ) -> None:
         self._ways = {"knobs": knob, "target_options": option, "parts": part}
         self._kinds: dict[str, str] = {}
-        self._made: tuple[Any, ...] = ()
+        self._made: tuple[tuple[str, ...], type[Knobs], type[Knobs], Recipe] | None = None
         self.form = KnobForm(self._turn)
 
-    def _turn(self, name: str, value: Any) -> None:
+    def _turn(self, name: str, value: Value) -> None:
         self._ways[self._kinds[name]](name, value)
 
     def show(self, names: tuple[str, ...], start: Recipe, snapshot: Snapshot) -> None:
@@ -268,7 +269,7 @@ class StepControls:
             seen = self._kinds[name] != "knobs" or frame.knobs.matters(name, plain)
             control.show(now[name], usual.get(name, now[name]), snapshot.pending.get(name, ""), visible=seen)
 
-    def _build(self, names: tuple[str, ...], frame: Any, start: Recipe, unit: str) -> None:
+    def _build(self, names: tuple[str, ...], frame: Frame, start: Recipe, unit: str) -> None:
         knobs, options = type(frame.knobs), type(frame.target.options)
         tables: dict[str, Mapping[str, KnobSpec]] = {
             "knobs": {name: capped(spec, knobs) for name, spec in knobs.specs().items()},
@@ -286,7 +287,7 @@ class StepControls:
         return refused(self.form.controls.get(error.field), error)
 
 
-def _values(recipe: Recipe, frame: Any = None) -> dict[str, Any]:
+def _values(recipe: Recipe, frame: Frame | None = None) -> dict[str, Value]:
     """All that a step may offer, by name, from a recipe's start or from a frame."""
     knobs = recipe.knobs if frame is None else frame.knobs.as_dict()
     return {**recipe.target_options, **knobs, "seed": recipe.seed, "budget": recipe.budget or 0}

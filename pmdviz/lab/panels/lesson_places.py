@@ -7,11 +7,13 @@ A place may `keep` its state before the lesson and `give_back` that; `begin` wit
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
+from pmdviz.experiments.running import ExperimentResult
 from pmdviz.expressions import Scope
+from pmdviz.knobs import Value
 from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
 from pmdviz.lab.loop.live import FAST
@@ -24,6 +26,11 @@ from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
+
+if TYPE_CHECKING:
+    from pmdviz.lab.controls.commands import Kept
+    from pmdviz.lab.pages.laboratory import Lab
+    from pmdviz.serve.pages import Tabs
 
 
 class Moment(NamedTuple):
@@ -52,7 +59,7 @@ class Veil:
         image = None if scene.image_of in ("", "exact") else columns.image
         return columns._replace(exact=EMPTY_LINE, areas=EMPTY_AREAS, image=image)
 
-    def fields(self, fields: Mapping[str, Any], frame: Frame | None) -> Mapping[str, Any]:
+    def fields(self, fields: Mapping[str, Value], frame: Frame | None) -> Mapping[str, Value]:
         """Fields of the status, without how good the approximation is where that is hidden."""
         if frame is None or not self.parts & {"exact", "numbers"}:
             return fields
@@ -90,10 +97,11 @@ class LabPlace:
 
     tab = "lab"
 
-    def __init__(self, lab: Any) -> None:
-        self.lab, self._kept, self._there, self._trace = lab, None, False, ""
+    def __init__(self, lab: Lab) -> None:
+        self.lab, self._there, self._trace = lab, False, ""
+        self._kept: Kept | None = None
         self.before: Link | None = None  # of what the lesson took the place of, if the page was reloaded since
-        self._turned: dict[str, Any] = {}  # settings that the worker has not been given yet
+        self._turned: dict[str, Value] = {}  # settings that the worker has not been given yet
 
     def keep(self) -> None:
         """The run as it stands, its traces and its speed."""
@@ -101,7 +109,7 @@ class LabPlace:
         self.lab.commands.keep(self._put)
         self.lab.playback.speed.value = FAST.name  # there is a word to wait for
 
-    def _put(self, kept: Any) -> None:
+    def _put(self, kept: Kept) -> None:
         self._kept = kept
 
     def hide(self, parts: Collection[str], shown: str = "") -> None:
@@ -183,7 +191,7 @@ class LabPlace:
         self.lab.screen.group.value, self.lab.playback.speed.value = self._look
         self._kept = self.before = None
 
-    def turn_knob(self, name: str, value: Any) -> None:
+    def turn_knob(self, name: str, value: Value) -> None:
         """As the Lab's own controls do; of a run that is over another one begins with it."""
         self._turned[name] = value
         self.lab.live.do("set", self._set, newest_only=True)
@@ -195,15 +203,15 @@ class LabPlace:
         snapshot = runner.set(values)
         return runner.restart() if over else snapshot
 
-    def turn_option(self, name: str, value: Any) -> None:
+    def turn_option(self, name: str, value: Value) -> None:
         """A run on the target with this option."""
         self.lab.commands.begin("new option", option=(name, value))
 
-    def turn_part(self, name: str, value: Any) -> None:
+    def turn_part(self, name: str, value: Value) -> None:
         """A run with this seed or budget."""
         session = self.lab.session
         recipe = session.recipe.replaced(changes=(), knobs=session.knobs.as_dict())
-        self.lay(recipe.limited(value) if name == "budget" else recipe.replaced(**{name: value}))
+        self.lay(recipe.limited(int(value)) if name == "budget" else recipe.replaced(**{name: value}))
 
 
 class PagePlace:
@@ -211,8 +219,10 @@ class PagePlace:
 
     tab: ClassVar[str]
 
-    def __init__(self, pages: Any) -> None:
-        self._pages, self._kept, self._step = pages, None, None
+    def __init__(self, pages: Tabs) -> None:
+        self._pages = pages
+        self._kept: Any = None  # what was on the page before
+        self._step: Step | None = None
 
     @property
     def page(self) -> Any:
@@ -280,7 +290,7 @@ class ExperimentPlace(PagePlace):
     """An experiment of the Theory page."""
 
     tab = "theory"
-    _result: Any = None
+    _result: ExperimentResult | None = None
 
     def keep(self) -> None:
         """The present choice."""
@@ -296,7 +306,7 @@ class ExperimentPlace(PagePlace):
         if self.page is not None and self._result is None:
             self.page.experiments.run()
 
-    def found(self, result: Any) -> None:
+    def found(self, result: ExperimentResult) -> None:
         """An experiment is over."""
         step = self._step
         if step is not None and result.experiment == of_preset(step.experiment).experiment:

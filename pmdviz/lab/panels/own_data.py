@@ -6,14 +6,16 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import param
+from bokeh.document import Document
 
 from pmdviz.data.cells import MOST_BYTES, MOST_CLASSES, NUMBERS, Cells, Limits, cut, read_cells
 from pmdviz.data.tables import Table, hold
 from pmdviz.errors import InputError
-from pmdviz.knobs import KnobSpec
+from pmdviz.files import Json
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import Component
 from pmdviz.lab.loop import limits
@@ -41,7 +43,7 @@ READ_S = 1.0  # CPU seconds that a large table may take: it is read in the backg
 PASTED = "pasted"
 SCALING = "Subtract each column's mean and divide by its sd, to fit priors of sd 1 around 0."
 HELD_OUT = 5  # one row of so many, where a target holds some out
-NOTHING: dict[str, Any] = {
+NOTHING: dict[str, Json] = {
     "columns": [], "rows": [], "said": [], "misfit": "", "count": 0, "scale": False, "proposal": "", "offer": "",
 }  # fmt: skip
 MODEL_OF = {"class": "logistic", "classes": "softmax", "number": "linear", "": "mixture"}  # kind of outcome -> target
@@ -95,7 +97,7 @@ class OwnDataDialog:
         self.view = OwnDataView(self._hear, most=most, visible=False, margin=(0, 0, 4, 0))
         self.view.param.watch(handed(lambda event: self._arrived(event.new)), "upload")
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None) -> None:
         """The page's document."""
         self._work.doc = doc
 
@@ -140,7 +142,7 @@ class OwnDataDialog:
 
     # What the browser says
 
-    def _hear(self, message: Mapping[str, Any]) -> None:
+    def _hear(self, message: Mapping[str, Json]) -> None:
         if "closed" in message:
             self._clear()
         if "use" in message:
@@ -183,14 +185,14 @@ class OwnDataDialog:
         roles = usual_roles(brought.cells, form)
         self._try(brought._replace(roles=roles, scale=should_scale(brought.cells, roles, form)))
 
-    def _roles(self, value: Any) -> None:
+    def _roles(self, value: Json) -> None:
         brought, form = self._brought, self._form
         if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.cells.columns):
             return
         if all(role in role_names(form) for role in value):
             self._try(brought._replace(roles=settled(value, brought.roles, form)))
 
-    def _scale(self, value: Any) -> None:
+    def _scale(self, value: Json) -> None:
         if self._brought is not None and self._form is not None:
             self._try(self._brought._replace(scale=value is True and not self._form.as_given))
 
@@ -198,7 +200,7 @@ class OwnDataDialog:
         self._brought, form = brought, self._form  # the next choice adds to it
         self._ask(lambda: (brought, _tried(brought, form)))
 
-    def _ask(self, act: Callable[[], Any]) -> None:
+    def _ask(self, act: Callable[[], tuple[Brought, Chosen | str]]) -> None:
         self._chosen = None
         self.view.busy = True
         self._work.compute(pool_for(READ_S), act, self._told, self._misfit)
@@ -301,7 +303,7 @@ def _tried(brought: Brought, form: TableForm) -> Chosen | str:
         return whole_sentence(error.on_page)
 
 
-def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Any]:
+def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Value]:
     if target.table is not form:
         raise InputError("the target has changed meanwhile: choose the data again")
     return table_options(table, form, type(target.options).specs(), held_out)
@@ -324,7 +326,7 @@ def held_out_words(found: Chosen, form: TableForm | None) -> list[str]:
     return [f"{some:,} of the {n:,} rows are held out, to judge predictions."] if some else []
 
 
-def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0) -> dict[str, Any]:
+def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0) -> dict[str, Value]:
     """The options of a target with such `specs` with which it takes a table, all but `held_out` rows.
 
     Raises InputError where the rows are too few.
@@ -341,7 +343,7 @@ def _count(found: Chosen) -> str:
     return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
 
 
-def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Any]:
+def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Json]:
     columns = zip(brought.cells.columns, brought.roles, strict=True)
     return {
         "columns": [{"name": column.name, "kind": column.said, "role": role} for column, role in columns],

@@ -9,16 +9,20 @@ import math
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import param
 from bokeh.core.property.descriptors import UnsetValueError
+from bokeh.document import Document
+from bokeh.events import Tap
+from bokeh.models import Plot
 
 from pmdviz.data.cells import MOST_ROWS
 from pmdviz.data.tables import Table, held, hold
 from pmdviz.errors import InputError
-from pmdviz.knobs import real_number
+from pmdviz.files import Json
+from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
 from pmdviz.lab.controls.widgets import Component
 from pmdviz.lab.loop.locked import handed
@@ -29,6 +33,7 @@ from pmdviz.lab.panels.screen import Screen
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
+from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.targets import Target
 from pmdviz.targets.exact import Handle
 from pmdviz.targets.options import SCALED_TO
@@ -93,7 +98,7 @@ def edited(target: Target, edits: Iterable[Edit]) -> Table:
     return hold(_name(target), row_names(target), rows, "", _units(target))
 
 
-def edited_options(target: Target, table: Table) -> dict[str, Any]:
+def edited_options(target: Target, table: Table) -> dict[str, Value]:
     """The options with which the target takes the table of `edited`."""
     return {"data": table.pin, **edited_sizes(target, *table.rows.shape)}
 
@@ -237,7 +242,7 @@ class DataEditing:
             on = self.view.editing and self._data_shown
             self._picture.show_rug(rug(self._target, self._picture.figure.y_range.end) if on else EMPTY_LINE)
 
-    def _hear(self, data: Mapping[str, Any]) -> None:
+    def _hear(self, data: Mapping[str, Json]) -> None:
         if "on" in data:
             self.view.editing = data["on"] is True
             self._draw_rug()
@@ -248,14 +253,14 @@ class DataEditing:
         elif data.get("last"):
             self._ask(Edit(LAST))
 
-    def _add(self, given: Any) -> None:
+    def _add(self, given: Json) -> None:
         numbers = [real_number(each) for each in given] if isinstance(given, list) else []
         if len(numbers) != len(self.view.names) or None in numbers:
             self.view.said = f"Give a number for {' and '.join(self.view.names)}."
             return
         self._ask(Edit(ADD, tuple(float(number) for number in numbers if number is not None)))
 
-    def _tapped(self, event: Any) -> None:
+    def _tapped(self, event: Tap) -> None:
         """A click on the picture, in the numbers of its axes."""
         at = real_number(event.x), real_number(event.y)
         if not self.view.editing or self._picture is None or self._target is None or at[0] is None or at[1] is None:
@@ -281,7 +286,7 @@ class DataEditing:
             self._asked = True
             self._begin(EDITING, options=self._options, keep=True)
 
-    def _options(self, target: Target) -> dict[str, Any]:
+    def _options(self, target: Target) -> dict[str, Value]:
         """Runs in the worker: the options with all edits that wait."""
         edits = [self._edits.popleft() for _ in range(len(self._edits))]
         self._asked = False
@@ -291,7 +296,7 @@ class DataEditing:
         return edited_options(target, self._table)
 
 
-def _size(figure: Any, name: str) -> float:
+def _size(figure: Plot, name: str) -> float:
     """Pixels, as soon as the browser has said them."""
     try:
         return float(getattr(figure, name) or USUAL_PX)
@@ -325,14 +330,14 @@ class Handles:
 
     def __init__(self, stage: StageView, begin: Callable[..., None], pause: Callable[[], None]) -> None:
         self._begin, self._pause = begin, pause
-        self._seen: tuple[Any, ...] = ()
+        self._seen: tuple[Target, Scene, Pair, bool] | None = None
         self._target: Target | None = None
         self.hidden = False  # by a lesson: they are where the posterior is
         self._draw_moved = partial(stage.draw_below, "moved")
         self._work = TaskSlot(queues=True)
         self.view = HandlesView(self._hear, stage=stage.figure.id, css_classes=["pmdviz-handles"], sizing_mode=None)
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None) -> None:
         """The page's document."""
         self._work.doc = doc
 
@@ -344,7 +349,7 @@ class Handles:
         """Follow the run: another target has other handles, and another picture may have none."""
         target = snapshot.frame.target
         seen = target, snapshot.scene, snapshot.pair, self.hidden
-        if len(self._seen) == len(seen) and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
+        if self._seen is not None and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
             return
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden
@@ -363,7 +368,7 @@ class Handles:
         self._draw_moved()
         self.view.again += 1
 
-    def _hear(self, data: Mapping[str, Any]) -> None:
+    def _hear(self, data: Mapping[str, Json]) -> None:
         if data.get("cancel"):
             self.forget()
             return
@@ -387,7 +392,7 @@ class Handles:
         self.view.answer = {"serial": serial, "handles": _plain(found.handles)}
 
 
-def _plain(handles: tuple[Handle, ...]) -> list[dict[str, Any]]:
+def _plain(handles: tuple[Handle, ...]) -> list[dict[str, Json]]:
     return [{"name": handle.name, "x": float(handle.at[0]), "y": float(handle.at[1])} for handle in handles]
 
 
@@ -405,7 +410,7 @@ class OwnProblem:
         screen.options.insert(1, self.editing.view)
         screen.on_data, screen.on_data_view = self.editing.look, self.editing.watch
 
-    def start(self, doc: Any) -> None:
+    def start(self, doc: Document | None) -> None:
         """The page's document."""
         self.dialog.start(doc)
         self.handles.start(doc)

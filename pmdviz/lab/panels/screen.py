@@ -5,13 +5,17 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Generic
 
 import panel as pn
 import param
-from bokeh.models import CustomJS, Div
+from bokeh.events import Tap
+from bokeh.models import CustomJS, Div, Plot
 from panel.custom import JSComponent
 
+from pmdviz.engine.frame import Frame
+from pmdviz.files import Json
+from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.setup import PictureControls
 from pmdviz.lab.controls.sharing import Actions
@@ -19,16 +23,17 @@ from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, sm
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.runner import Snapshot, glide_ms
+from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
+from pmdviz.methods import Method, MethodKnobs
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style
 from pmdviz.scenes import words as introduction
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns
-from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Scene, SceneChoice
+from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import (
     CLOCKS,
     GROUPS,
@@ -62,16 +67,16 @@ class Heading(JSComponent):
 
     def __init__(self, **params: Any) -> None:
         super().__init__(css_classes=["pmdviz-heading"], **WIDE, **params)
-        self._shown: tuple[Any, ...] = ()
+        self._shown: tuple[Method, MethodKnobs, Target, str] | None = None
 
     def explain(self) -> None:
         """Open the dialog that explains the method and the target."""
         self.opens += 1
 
-    def show(self, method: Any, knobs: Any, target: Any, preset: str = "") -> None:
+    def show(self, method: Method, knobs: MethodKnobs, target: Target, preset: str = "") -> None:
         """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
         shown = method, knobs, target, preset
-        if len(self._shown) and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
             return
         self._shown = shown
         told = introduction.explanation(method, target)
@@ -88,9 +93,9 @@ class Heading(JSComponent):
 # The distance to the posterior: a number that moves with each frame.
 
 
-def number_html(fields: Mapping[str, Any]) -> str:
+def number_html(fields: Mapping[str, Value]) -> str:
     """A number and the number of independent draws."""
-    value, floor = (html.escape(fields.get(name, "")) for name in ("value", "floor"))
+    value, floor = (html.escape(str(fields.get(name, ""))) for name in ("value", "floor"))
     return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
 
 
@@ -135,9 +140,9 @@ class LayerSwitches:
         self._show(self.seen)
         self._write_key()
 
-    def _box(self, name: str) -> Any:
+    def _box(self, name: str) -> pn.widgets.CheckBoxGroup:
         sample = f"sample-{SAMPLES.get(name, 'dot')}"
-        look: dict[str, Any] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
+        look: dict[str, Json] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
         return pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
 
     @property
@@ -185,10 +190,12 @@ DATA = {"Data and predictions": "data"}  # title -> key, in addition to the trac
 IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 
 
-class LiveScreen:
+class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
-    def _connect(self, starting: str, sheet: str, figure: Any, packed: Sequence[Any], marks: Any, **ack: Any) -> None:
+    def _connect(
+        self, starting: str, sheet: str, figure: Plot, packed: Sequence[Source], marks: Source | None, **ack: Any
+    ) -> None:
         """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
         text = fields_html(waiting_fields(starting) | NO_PAST)
         self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
@@ -196,11 +203,11 @@ class LiveScreen:
         self.sender = FrameSender(self.ack, packed, self.status, self._html)
         self.extra, self._main = "", figure
 
-    def _html(self, fields: Mapping[str, Any]) -> str:
+    def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself."""
         return fields_html(fields)
 
-    def _tell(self, shown: Any, playing: bool) -> None:
+    def _tell(self, shown: Shown, playing: bool) -> None:
         """The status of a moment."""
         raise NotImplementedError
 
@@ -208,7 +215,7 @@ class LiveScreen:
         """Describe the work before the first picture."""
         self.sender.say(waiting_fields(words, share) | NO_PAST)
 
-    def say(self, shown: Any, words: str, playing: bool) -> None:
+    def say(self, shown: Shown | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
         self.extra = words
         if shown is None:
@@ -221,12 +228,12 @@ class LiveScreen:
         figures.dim(self._main, on)
 
 
-class Screen(LiveScreen):
+class Screen(LiveScreen[Snapshot]):
     """Stage, traces and status in one responsive layout."""
 
     def __init__(
         self,
-        target: Any,
+        target: Target,
         playback: PlaybackBar,
         cards: Iterable[Card],
         floor: FloorWork,
@@ -267,7 +274,7 @@ class Screen(LiveScreen):
         self._lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
-        self._offered: tuple[Any, ...] = ()
+        self._offered: tuple[tuple, str, str, str] | None = None
         self._seen: tuple[Snapshot, bool] | None = None  # the last one shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
         self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
@@ -276,14 +283,14 @@ class Screen(LiveScreen):
 
     def menus(self) -> None:
         """The titles of the traces, which are menus, and what else a person chooses of the pictures."""
-        title: dict[str, Any] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
+        title: dict[str, Json] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
         self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
         self.clock = select("x-axis", _by_words(CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
 
-    def _traces(self) -> list[Any]:
+    def _traces(self) -> list[pn.viewable.Viewable]:
         """The distance with its traces, and the second traces."""
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
@@ -291,7 +298,7 @@ class Screen(LiveScreen):
         below = self.below, pane_of(self.second.figure, "pmdviz-traces")
         return [top, self.first, pn.Column(*below, css_classes=["pmdviz-second"], **look)]
 
-    def _html(self, fields: Mapping[str, Any]) -> str:
+    def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself, and the number with it."""
         self.number.text = number_html(fields)
         return fields_html(fields)
@@ -324,7 +331,7 @@ class Screen(LiveScreen):
         ack = self.ack
         ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
 
-        def tapped(event: Any) -> None:
+        def tapped(event: Tap) -> None:
             iteration = None if event.x is None else self.traces.iteration_at(event.x)
             if iteration is not None:
                 visit(iteration, False)
@@ -455,7 +462,7 @@ class Screen(LiveScreen):
             else:
                 self.data.show(snapshot.data)
 
-    def _offer_clocks(self, frame: Any) -> None:
+    def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
         clocks, counted = _by_words(clocks_of(frame.target)), usual_clock(frame.method, frame.budget_unit)
         turned = self._counted != counted or self.clock.value not in clocks.values()
@@ -501,7 +508,7 @@ class Screen(LiveScreen):
         """Show no more of the next pictures than a lesson lets be seen."""
         if veil.parts == self.veil.parts:
             return
-        self.veil, self._offered = veil, ()
+        self.veil, self._offered = veil, None
         self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
@@ -533,7 +540,7 @@ def _standing(snapshot: Snapshot) -> Standing:
     return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
-def pane_of(figure: Any, name: str) -> Any:
+def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
     """A pane with a figure, which has the class `name`."""
     if figure is not None:
         figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
@@ -555,6 +562,6 @@ def _titles(groups: Mapping[str, Group]) -> dict[str, str]:
     return {group.title: key for key, group in groups.items()}
 
 
-def _framed(target: Target, scene: Scene, pair: Pair) -> tuple[Any, ...]:
+def _framed(target: Target, scene: Scene, pair: Pair) -> tuple[str, Sequence[str], tuple[str, str], Ranges]:
     """What the axes say and hold."""
     return target.name, target.parameter_names, scene.axis_labels(target, pair), scene.ranges(target, pair, 1.0)

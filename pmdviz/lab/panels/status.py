@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import panel as pn
 
+from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.setup import DiagnosisPanel
-from pmdviz.lab.controls.widgets import WIDE, set_words, small_button, text
+from pmdviz.lab.controls.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
@@ -39,11 +40,12 @@ BRANCH_BUTTONS = {  # act -> label, what it does
 }
 
 
+Fields = dict[str, Value]
 PLACE = "iteration"  # what the time line counts; of a race rounds
-NO_PAST: dict[str, Any] = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
+NO_PAST: Fields = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
 
 
-def past_fields(snapshot: Snapshot) -> dict[str, Any]:
+def past_fields(snapshot: Snapshot) -> Fields:
     """The time line: where one stands, how far the run has come, what its right end is."""
     at, last = snapshot.frame.iteration, snapshot.last
     end = line_end(last, snapshot.last_spent, snapshot.recipe.budget)
@@ -51,17 +53,18 @@ def past_fields(snapshot: Snapshot) -> dict[str, Any]:
     return {"counts": PLACE, "at": at, "last": last, "end": end, "branch": branch, "place": place}
 
 
-def time_line_html(f: Mapping[str, Any]) -> str:
+def time_line_html(f: Mapping[str, Value]) -> str:
     """The time line over the bar."""
+    ran = 100.0 * float(f["last"]) / float(f["end"])
     return (
-        f'<div class="time"><div class="ran" style="background-size:{100.0 * f["last"] / f["end"]:.2f}% 100%"></div>'
+        f'<div class="time"><div class="ran" style="background-size:{ran:.2f}% 100%"></div>'
         f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
-        f'max="{f["end"]}" value="{f["at"]}" aria-label="{f["counts"].capitalize()}" '
+        f'max="{f["end"]}" value="{f["at"]}" aria-label="{str(f["counts"]).capitalize()}" '
         f'aria-valuetext="{f["place"]}"></div>'
     )
 
 
-def branch_html(f: Mapping[str, Any]) -> str:
+def branch_html(f: Mapping[str, Value]) -> str:
     """What can be done with a branch."""
     hidden = {act: "" if f["branch"] == (act != "what_if") else " hidden" for act in BRANCH_BUTTONS}
     buttons = "".join(
@@ -131,7 +134,7 @@ def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unkno
     return " · ".join(more)
 
 
-def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> dict[str, Any]:
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> Fields:
     """What the status panel says: budget bar, state, what the step did, and one line for all else.
 
     `unknown` is shown for a floor that is not known.
@@ -149,21 +152,21 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     }
 
 
-def waiting_fields(words: str, share: float | None = None) -> dict[str, Any]:
+def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
     """The status panel before the first frame: a progress line."""
-    return {"share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"} | EMPTY
+    return {**EMPTY, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
 
 
-EMPTY = {"passes": "", "step": "", "more": ""}
+EMPTY: Fields = {"passes": "", "step": "", "more": ""}
 
 
-def fields_html(fields: Mapping[str, Any]) -> str:
+def fields_html(fields: Mapping[str, Value]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     if f["live"] != "off":
-        f |= {name: marked(f[name]) for name in ("pmdviz-status", "step", "more")}
+        f |= {name: marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
     timed = "last" in f
-    filled = 100.0 * f["at"] / f["end"] if timed else f["share"]
+    filled = 100.0 * float(f["at"]) / float(f["end"]) if timed else f["share"]
     return (
         f'<div class="grid{" timed" if timed else ""}">'
         f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
@@ -261,7 +264,7 @@ def _numeric(change: Change) -> bool:
     return isinstance(change.new, (int, float)) and not isinstance(change.new, bool)
 
 
-def _value(knob: Any, change: Change, value: Any) -> str:
+def _value(knob: KnobSpec, change: Change, value: Any) -> str:
     """A setting with a value, in words."""
     return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
 
@@ -284,7 +287,7 @@ class Verdict:
         self,
         diagnosis: DiagnosisPanel,
         undo: Callable[[], None],
-        restore: Callable[[str, Any], None],
+        restore: Turn,
         explain: Callable[[], None],
     ) -> None:
         self._diagnosis, self._undo_run, self._restore, self._explain = diagnosis, undo, restore, explain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple, Protocol, Self, TypeVar
+from typing import Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -44,18 +44,30 @@ class ChainKnobs(MethodKnobs):
 class ChainState(Protocol):
     """What every chain's state has; a method may add to it."""
 
-    older: Array  # (n, d) the first draws, the start among them
-    newer: Array  # (k, d) the last ones, k < BLOCK
-    iteration: int
+    @property
+    def older(self) -> Array:
+        """The first draws, the start among them, (n, d)."""
 
-    def _replace(self, **changes: Array | float) -> Self:
+    @property
+    def newer(self) -> Array:
+        """The last ones, (k, d), k < BLOCK."""
+
+    @property
+    def iteration(self) -> int:
+        """Draws so far."""
+
+    def _replace(self, *, older: Array = ..., newer: Array = ..., iteration: int = ...) -> Self:
         """As of a NamedTuple."""
 
 
-class Pool(NamedTuple):
+OneChain = TypeVar("OneChain", bound=ChainState)
+OwnKnobs = TypeVar("OwnKnobs", bound=ChainKnobs)
+
+
+class Pool(NamedTuple, Generic[OneChain]):
     """Several chains in lock step."""
 
-    chains: tuple[ChainState, ...]
+    chains: tuple[OneChain, ...]
 
     @property
     def iteration(self) -> int:
@@ -63,11 +75,7 @@ class Pool(NamedTuple):
         return self.chains[0].iteration
 
 
-OneChain = TypeVar("OneChain", bound=ChainState)
-OwnKnobs = TypeVar("OwnKnobs", bound=ChainKnobs)
-
-
-def states_of(state: ChainState | Pool) -> tuple[ChainState, ...]:
+def states_of(state: OneChain | Pool[OneChain]) -> tuple[OneChain, ...]:
     """The state of each chain of a run."""
     return state.chains if isinstance(state, Pool) else (state,)
 
@@ -116,7 +124,7 @@ def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
     return max(0, min(int(knobs.burn_in * iteration), iteration - 1))
 
 
-def judged_draws(state: ChainState | Pool, knobs: ChainKnobs) -> Array:
+def judged_draws(state: ChainState | Pool[ChainState], knobs: ChainKnobs) -> Array:
     """The judged draws of all chains, one chain after the other, (n, d)."""
     parts = [judged_draws_of(chain, knobs) for chain in states_of(state)]
     return np.ascontiguousarray(parts[0]) if len(parts) == 1 else np.concatenate(parts)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
 from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Flag, Real, Whole
+from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
@@ -39,7 +39,7 @@ GENTLE = Plan(50, FIRST_TIME_STEP, 0.2)
 NOT_TUNED = ("tune", False)
 
 
-def tune_knob(step: str) -> Flag:
+def tune_knob(step: str) -> KnobSpec[bool]:
     """Whether the `step`, in words, is tuned."""
     return Flag(
         True,
@@ -380,7 +380,7 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[:made])
 
 
-def _paths(accepted: bool, target: Target, theta: Array, *way: Array | float) -> dict[str, Array]:
+def _paths(accepted: bool, target: Target, theta: Array, *way: Any) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
     points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}

@@ -124,7 +124,7 @@ class RandomWalk(Chain):
         """`count` proposals in one compiled call; each visits all data."""
         here, scale, tuning = position(state), hmc.current_step(state, knobs), hmc.is_tuned(state, knobs)
         discrete = isinstance(target.space, Discrete)
-        jumps, uniforms = _flip(rng, here, target.space) if discrete else _jumps(rng, count, target, scale)
+        jumps, uniforms = _flip(rng, here, target.states) if discrete else _jumps(rng, count, target, scale)
         walk = state.log_joint, jumps, uniforms
         if _is_compiled(target):
             found, values = metropolis(target.model or (), data, here, *walk), count

@@ -134,7 +134,7 @@ def _compiled(
     return langevin(target.model or (), position(state), batches, schedule, noise, REACH * target.scale)
 
 
-def langevin_step(t: int, knobs: SGLDKnobs) -> float:
+def langevin_step(t: int, knobs: SGLDKnobs | SGRLDKnobs) -> float:
     """ε_t = a (b + t)^-g, t from 1."""
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
 

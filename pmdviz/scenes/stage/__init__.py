@@ -13,6 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError, unknown
 from pmdviz.methods import METHODS, Method
 from pmdviz.pictures import Axis, Mark, Picture
@@ -112,7 +113,7 @@ class Scene:
         """Of the numbers along both axes, where a person's table was standardised."""
         return AS_GIVEN, AS_GIVEN
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """All arrays that are drawn of `frame`; of more than `limit` dots a part. The frame never changes."""
         raise NotImplementedError
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.densities.density import GaussianMixture
 from pmdviz.densities.grid import Grid
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import Method
@@ -87,7 +88,7 @@ class ComponentsScene(OverPosterior):
         """The target's box, of equal aspect, and the strips of the exact posterior's marginals."""
         return with_strips(*square(target.view_box, pair))
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Ellipses and shares, dots, and the exact posterior's regions."""
         target, m = frame.target, len(frame.weights)
         (left, right), _ = square(target.view_box, pair)
@@ -106,7 +107,7 @@ class ComponentsScene(OverPosterior):
         )
 
 
-def _exact(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
+def _exact(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     if frame.target.dim > 2:
         return reference_lines(frame.target, pair)[0]
     if frame.grid is None or frame.grid.p is None:
@@ -169,7 +170,7 @@ class FollowersScene(OverPosterior):
         """With the force of the leaders."""
         return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture, with dots and cells of its own."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         sizes = log_sizes(drawn.particles["weight"])
@@ -189,7 +190,7 @@ def log_sizes(weights: np.ndarray) -> np.ndarray:
     return (SMALLEST_DOT + (LARGEST_DOT - SMALLEST_DOT) * np.clip(1 + below / NATS, 0, 1)).astype(np.float32)
 
 
-def _leaders(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
+def _leaders(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where they stand; in one dimension on the axis."""
     points = frame.method.leaders(frame.state)
     x = points[:, pair[0]] if frame.target.dim > 1 else points[:, 0]
@@ -197,7 +198,7 @@ def _leaders(frame: Any, pair: Pair) -> dict[str, np.ndarray]:
     return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
-def _stretches(frame: Any) -> Image | None:
+def _stretches(frame: Frame) -> Image | None:
     """log |det| of the last step's map in units of its largest: 0 where squeezed most, a half where nothing moves."""
     if frame.target.dim != 2 or frame.iteration == 0:
         return None
@@ -233,7 +234,7 @@ class ReweightingScene(OverPosterior):
         """To methods that give points new weights."""
         return "reals" in target.offers and isinstance(method, BlackBoxIS)
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture without an approximation, with dots of their own size, and rings."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         rows = drawn_rows(frame.weights, limit)
@@ -286,7 +287,7 @@ class DescentScene(OverPosterior):
         """To particles in two or more dimensions that are drawn from one another."""
         return method.resamples and method.family == "particles" and "reals" in target.offers and target.dim > 1
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture without q, with the ancestors and the lines from them."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         plain = drawn._replace(approximate=EMPTY_LINE, image=None)
@@ -344,7 +345,7 @@ class BlocksScene(OverPosterior):
         """The target's box, of equal aspect, and the strips of the marginals."""
         return with_strips(*square(target.view_box, pair))
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture; of two blocks with ticks."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         across, up = square(frame.target.view_box, pair)
@@ -353,7 +354,7 @@ class BlocksScene(OverPosterior):
         return drawn._replace(paths=ticks, others=EMPTY_LINE, words=_words(frame, pair, apart, across, up))
 
 
-def _ticks(frame: Any, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
+def _ticks(frame: Frame, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
     """One of each particle's first coordinate at the lower edge, one of its second at the left edge."""
     points = frame.particles[drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)]
     x, y = points.T
@@ -365,7 +366,7 @@ def _ticks(frame: Any, pair: Pair, across: tuple, up: tuple) -> dict[str, np.nda
     return segment_columns([Segments(ends[inside].reshape(-1, 2, 2), OF_TRAIL, TICK_OPACITY)])
 
 
-def _words(frame: Any, pair: Pair, apart: bool, across: tuple, up: tuple) -> Words:
+def _words(frame: Frame, pair: Pair, apart: bool, across: tuple, up: tuple) -> Words:
     """The correlation of the two coordinates under q and under the posterior, at the upper edge."""
     reference = frame.target.reference()
     if reference is None:
@@ -413,7 +414,7 @@ class MeanOfRunsScene(DifferenceScene):
     computes = True
     legend = {"exact": "exact posterior", "approximate": f"mean of {RUNS} runs"}
 
-    def columns(self, frame: Any, pair: tuple[int, int], limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: tuple[int, int], limit: int = MAX_DRAWN) -> StageColumns:
         """The mean and the exact posterior on one grid over the target's box."""
         target = frame.target
         grid = Grid(target.view_box, CELLS)
@@ -426,7 +427,7 @@ class MeanOfRunsScene(DifferenceScene):
         return drawn._replace(image=heat_image(mean, grid.box)) if plane else drawn._replace(top=float(p.max()))
 
 
-def frames_of(frame: Any) -> list[Any]:
+def frames_of(frame: Frame) -> list[Frame]:
     """The frames of all runs at the iteration of `frame`; a run whose budget ends before is at its end."""
     budget = {"budget": frame.budget, "budget_unit": frame.budget_unit}
     start = partial(Recipe, frame.target, frame.method.name, **budget, **frame.knobs.as_dict())

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
 from pmdviz.scenes.columns import (
@@ -53,7 +52,7 @@ class LatticeScene(Scene):
         exact = " · exact mean" if _panels(target) > 2 else ""
         return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """One image of two or three lattices."""
         target = frame.target
         states = [frame.particles[-1], frame.density.mean]
@@ -75,7 +74,7 @@ def shape_of(target: Target) -> tuple[int, int]:
 
 def cells(target: Target, state: np.ndarray) -> np.ndarray:
     """A state or a mean of states (d,) as an array of rows and columns, the lowest value 0 and the highest 1."""
-    values = np.array(target.space.values, float)
+    values = np.array(target.states.values, float)
     return ((state - values.min()) / np.ptp(values)).reshape(shape_of(target))
 
 
@@ -122,7 +121,7 @@ class LatticeStripScene(Scene):
         count = ACROSS * DOWN
         return f"above: {count} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """One image of all lattices."""
         target, weights = frame.target, frame.weights
         heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
@@ -183,7 +182,7 @@ class ValueBarsScene(Scene):
         """The coordinate's name."""
         return f"value of {target.parameter_names[0]}", "probability"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two rows of bars."""
         values, half = np.sort(frame.target.space.values), HALF * _least_distance(frame.target)
         exact, share = probabilities(frame)
@@ -200,7 +199,7 @@ def highest(target: Target) -> float:
     return float(np.exp(exact.log_density(_states(target))).max()) if exact is not None else 1.0
 
 
-def probabilities(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def probabilities(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     """Exact probabilities (NaN where they are not known) and the approximation's, of the values in ascending order."""
     target, q = frame.target, frame.density
     states = _states(target)
@@ -263,7 +262,7 @@ class QuantileBinsScene(Scene):
             f"density of x below, probability of {target.parameter_names[0]} above",
         )
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Shades, two curves, bars and dots."""
         target, m = frame.target, len(frame.weights)
         bins = frame.method.bins(target, frame.knobs)
@@ -301,9 +300,10 @@ def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarr
     return (ends[:-1], ends[1:]), np.arange(bins.num_bins) % len(bins.values)
 
 
-def _shares(frame: Any, bins: QuantileBins) -> np.ndarray:
+def _shares(frame: Frame, bins: QuantileBins) -> np.ndarray:
     """Of the particles in every bin, (Q,)."""
-    numbers = np.searchsorted(bins.edges, frame.method.latent(frame.state)[:, 0], side="right")
+    latent: np.ndarray = frame.method.latent(frame.state)
+    numbers = np.searchsorted(bins.edges, latent[:, 0], side="right")
     return np.bincount(numbers, weights=frame.weights, minlength=bins.num_bins)
 
 
@@ -317,7 +317,7 @@ def _shaded(at: np.ndarray, num_values: int) -> Image:
     return Image(share[None].astype(np.float32), (-1.0, 1.0), (2 * FLOOR, TOP))
 
 
-def _dots(frame: Any, reach: float, limit: int) -> dict[str, np.ndarray]:
+def _dots(frame: Frame, reach: float, limit: int) -> dict[str, np.ndarray]:
     """The latent points under the axis."""
     rows = drawn_rows(frame.weights, limit)
     x = (frame.method.latent(frame.state)[rows, 0] / reach).astype(np.float32)
@@ -364,7 +364,7 @@ class WeightSignsScene(Scene):
         """The places of the maps, and the meaning of the colours."""
         return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two tables of images, and over each how often it is right on held-out rows."""
         target, weights = frame.target, frame.weights
         one = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
@@ -398,7 +398,7 @@ def _table(target: Target, theta: np.ndarray) -> np.ndarray:
     return cells.reshape(down * (rows + GAP), -1)[: -GAP or None, : -GAP or None][::-1]
 
 
-def _said(frame: Any, shape: tuple[int, int]) -> Words:
+def _said(frame: Frame, shape: tuple[int, int]) -> Words:
     """Over the upper half how many held-out rows all nets together tell right, over the lower one how many one does."""
     rows, columns = shape
     y = np.array([rows, 0.5 * (rows - BETWEEN)], np.float32) + np.float32(ABOVE)

@@ -9,6 +9,7 @@ import numpy as np
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, effective_sample_size
 from pmdviz.densities.grid import Grid
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method, optimisers
 from pmdviz.methods.stein.steinis import PathIntegration
 from pmdviz.methods.stein.svgd import GFSVGD, PriorSurrogate
@@ -105,7 +106,7 @@ class LadderScene(Scene):
         name = target.parameter_names[_coordinate(target, pair)]
         return f"{name} · log-weight of a particle (nats, mean weight at 0)", "inverse temperature β"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, particles, the histogram and the words next to them."""
         target, k = frame.target, _coordinate(frame.target, pair)
         beta = temperature_of(frame)
@@ -119,7 +120,7 @@ class LadderScene(Scene):
         return StageColumns(exact, drawn, dots, len(dots["x"]), m, prior=_raised(now, row), words=_words(target, k))
 
 
-def temperature_of(frame: Any) -> float:
+def temperature_of(frame: Frame) -> float:
     """β that the last step told, 1 where its annealing is off; 0 before the first."""
     return float(frame.info.scalars.get(optimisers.TEMPERATURE.name, 1.0)) if frame.info else 0.0
 
@@ -128,9 +129,9 @@ def _coordinate(target: Target, pair: Pair) -> int:
     return pair[0] if pair[0] < target.dim else 0
 
 
-def _walkers(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def _walkers(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     """Points and log-weights at the present temperature: of a way back those that take it, else the particles."""
-    back = getattr(frame.state, "back_log_weights", ())
+    back = np.asarray(getattr(frame.state, "back_log_weights", ()))
     if len(back):
         return frame.state.walkers.points, back
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))
@@ -257,7 +258,7 @@ class AreaScene(Scene):
         """Both in words."""
         return "share of the run", "area under KSD² (nats)"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """A curve, and a level."""
         areas = frame.method.areas(frame.state)
         rows = np.unique(np.linspace(0, len(areas) - 1, min(POINTS, len(areas))).astype(np.int64))
@@ -317,7 +318,7 @@ class SurrogateScene(OverPosterior):
         """With the two parts of the force."""
         return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The posterior's picture, with the surrogate instead of the approximation."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         ratios = frame.method.ratios(frame.state)
@@ -332,7 +333,7 @@ class SurrogateScene(OverPosterior):
         )
 
 
-def _surrogate(frame: Any, pair: Pair) -> Line:
+def _surrogate(frame: Frame, pair: Pair) -> Line:
     """Its regions with their marginals on the strips, or its curve; nothing where it is the same everywhere."""
     target, rho = frame.target, frame.method.surrogate(frame.state, frame.knobs, frame.target)
     if target.dim > 2:
@@ -356,7 +357,7 @@ def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
     return values / (values.sum() * grid.cell_volume)
 
 
-def _tops(frame: Any, pair: Pair) -> Tops | None:
+def _tops(frame: Frame, pair: Pair) -> Tops | None:
     """How high the marginals of the exact posterior are, which the strips are drawn to."""
     if frame.target.dim > 2:
         return reference_lines(frame.target, pair)[1]
@@ -364,7 +365,7 @@ def _tops(frame: Any, pair: Pair) -> Tops | None:
     return None if picture is None or picture.p is None else lines_on_grid(picture, frame.target)[1]
 
 
-def _on_the_way(frame: Any, pair: Pair) -> Line:
+def _on_the_way(frame: Frame, pair: Pair) -> Line:
     """The target at the present temperature, or in one dimension at nine of them; the prior of a run that has none."""
     target, annealed = frame.target, frame.knobs.annealing == "on"
     if target.dim > 2 or not annealed:
@@ -381,7 +382,7 @@ def _tempered(plane: Plane, beta: float) -> np.ndarray:
     return normalised(plane.log_prior + (beta * plane.log_likelihood if beta else 0.0), plane.grid)
 
 
-def _words_surrogate(frame: Any, pair: Pair, top: float) -> Words:
+def _words_surrogate(frame: Frame, pair: Pair, top: float) -> Words:
     """The ESS of the weights and the temperature, in the upper left corner."""
     ess, m = effective_sample_size(np.log(np.maximum(frame.method.ratios(frame.state), 1e-300))), len(frame.weights)
     text = f"ESS of ρ/p: {ess:.3g} of {m:,}"

@@ -12,6 +12,7 @@ from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity, variances
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.product import marginal_on_grid
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.scenes.columns import (
@@ -171,7 +172,7 @@ class MarginalsScene(Scene):
             f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}",
         )
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves."""
         target, reference = frame.target, frame.target.reference()
         exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
@@ -310,7 +311,7 @@ class PosteriorScene(Scene):
             return names[0], f"density (1 / unit of {names[0]})"
         return names[pair[0]], names[pair[1]]
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Contours of each density's own mass, and dots."""
         target = frame.target
         drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
@@ -324,12 +325,12 @@ class PosteriorScene(Scene):
         )
 
 
-def stage_columns(frame: Any, limit: int = MAX_DRAWN) -> StageColumns:
+def stage_columns(frame: Frame, limit: int = MAX_DRAWN) -> StageColumns:
     """The picture of a frame's first two coordinates."""
     return SCENES[PosteriorScene.name].columns(frame, (0, 1), limit)
 
 
-def _of_all(frame: Any, limit: int) -> StageColumns:
+def _of_all(frame: Frame, limit: int) -> StageColumns:
     """One coordinate, or two."""
     picture, weights, target = frame.grid, frame.weights, frame.target
     rows = drawn_rows(weights, limit)
@@ -354,7 +355,7 @@ def _of_all(frame: Any, limit: int) -> StageColumns:
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
-def _of_a_pair(frame: Any, pair: Pair, limit: int) -> StageColumns:
+def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> StageColumns:
     """The marginals of two coordinates of many."""
     target, m = frame.target, len(frame.weights)
     dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
@@ -370,7 +371,7 @@ def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarr
     """`values` on the grid's cell centres, interpolated at points (n, d); NaN outside the grid."""
     total = np.zeros(len(points))
     inside = np.ones(len(points), bool)
-    corners = [((), np.ones(len(points)))]
+    corners: list[tuple[tuple, np.ndarray]] = [((), np.ones(len(points)))]
     for axis, x in zip(axes, points.T, strict=False):
         at = (x - axis[0]) / (axis[1] - axis[0])
         inside &= (at >= 0) & (at <= len(axis) - 1)
@@ -450,7 +451,7 @@ class DifferenceScene(Scene):
         """The coordinates' names."""
         return SCENES["posterior"].axis_labels(target, pair)
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The image, and the lines of both."""
         picture = frame.grid
         if picture is None or picture.p is None:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.grid import Grid
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
@@ -83,7 +82,7 @@ class BandScene(Scene):
         """Of the input and the outcome."""
         return original_units(target, target.input_names[0]), original_units(target, outcome_name(target))
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands, the true function, data and rug."""
         target = frame.target
         seen = target.inputs(target.data_rows)[:, 0]
@@ -111,7 +110,7 @@ def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarr
     return values.mean(axis=0), values.std(axis=0)
 
 
-def moments_under_q(frame: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def moments_under_q(frame: Frame, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and sd of E(y | x, theta) over the points that represent q, at inputs x (n,)."""
     target, (points, average) = frame.target, points_of(frame)
     values = target.row_mean(points, target.rows_at(x[:, None]))
@@ -138,7 +137,7 @@ def true_line(target: Target, x: np.ndarray) -> Line:
     return curve_columns(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
 
 
-def _rug(frame: Any) -> dict[str, np.ndarray]:
+def _rug(frame: Frame) -> dict[str, np.ndarray]:
     """The heaviest particle's inducing inputs, where the state has such."""
     given = getattr(frame.state, "conditionals", None)
     if given is None:
@@ -172,7 +171,7 @@ class PredictiveBandScene(BandScene):
         """To regressions of one input with a noise variance of their own."""
         return super().applies(target, method) and "noise_variance" in target.offers
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """The band with noise, the curve of the mean, the true function and data."""
         drawn, target = super().columns(frame, pair, limit), frame.target
         seen = target.inputs(target.data_rows)[:, 0]
@@ -231,7 +230,7 @@ class DecisionLinesScene(Scene):
         first, second = (original_units(target, name) for name in target.input_names[:2])
         return first, second
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Lines, data, and the predictive probability."""
         target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
         axis, points = _plane(span, SIDE, len(target.input_names))
@@ -274,7 +273,7 @@ class ClassMapScene(Scene):
         rest = f" ({len(others)} other features at their means)" if others else ""
         return f"{first}, in sds", f"{second}, in sds{rest}"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Lines, rows, and the chance of class 1."""
         target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
         axis, points = _plane(span, LATENT_SIDE, len(target.feature_names))
@@ -369,14 +368,14 @@ class HiddenPathScene(Scene):
         """Time, and what the target calls its path."""
         return "t", target.path_title
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Two bands and the true path."""
         target = frame.target
         true = EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
         return StageColumns(_exact_band(target), _band(target, *path_points(frame)), prior=true)
 
 
-def path_points(frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def path_points(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     """Points (n, d) with weights (n,): particles or draws of a chain, of a few Gaussians draws."""
     if frame.method.family == "parametric":
         return frame.draws, np.full(len(frame.draws), 1 / len(frame.draws))
@@ -446,7 +445,7 @@ class ReportedScene(Scene):
         """What stands along the axes of a tile."""
         return f"{', '.join(target.reported_names)}: mean ± sd", "marginal densities"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Curves, and words over and under them."""
         target, (points, weights) = frame.target, path_points(frame)
         exact, scales, told = once(target, "reported", lambda: _exact_tiles(target))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import MAX_DRAWN, Image, StageColumns, Words, curve_columns, joined
 from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
@@ -32,7 +33,7 @@ class TopicsScene(Scene):
         """To models of documents whose words have no names: pixels, or numbers."""
         return target.predicts == "words" and not target.corpus.names
 
-    def choices(self, target: Target) -> dict[str, tuple[str, ...]]:
+    def choices(self, target: Target) -> dict[str, Sequence[str]]:
         """Which of the held-out documents."""
         count = min(DOCUMENTS, len(target.test_data), target.dim)
         return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
@@ -46,7 +47,7 @@ class TopicsScene(Scene):
         """Which tile is which."""
         return f"{target.options.num_topics} topics, row by row; last: held-out document {pair[0] + 1}", "words"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """One image of all tiles, and a line below each topic."""
         target, topics = frame.target, heaviest_topics(frame)
         row, document = document_of(target, pair)
@@ -55,7 +56,7 @@ class TopicsScene(Scene):
         return StageColumns(approximate=_lines(target, shares), image=image)
 
 
-def heaviest_topics(frame: Any) -> np.ndarray:
+def heaviest_topics(frame: Frame) -> np.ndarray:
     """Topics (W, K) of the heaviest particle, and of equal ones of the last."""
     weights = frame.weights
     return frame.target.topics(frame.particles[np.flatnonzero(weights == weights.max())[-1:]])[0]
@@ -148,7 +149,7 @@ class TopWordsScene(TopicsScene):
         some = f"{number} topics" if number <= MOST else f"the first {MOST} of {number} topics"
         return f"{some}, row by row; last: held-out document {pair[0] + 1}", "top words"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """Words in tiles, and a line below each topic."""
         target, topics = frame.target, heaviest_topics(frame)
         row, document = document_of(target, pair)
@@ -223,7 +224,7 @@ class ReconstructionScene(Scene):
         """Which image is which, in their order, and what the colours say."""
         return "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
 
-    def columns(self, frame: Any, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
         """One image of four."""
         target, weights = frame.target, frame.weights
         heaviest = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
