@@ -74,14 +74,6 @@ def test_every_scene_draws_a_frame_and_the_first_is_the_one_that_shows_the_metho
 
 
 @pytest.mark.nightly
-def test_every_target_and_every_fourth_pair_have_pictures():
-    pairs = [(target, method) for target in TARGETS for method in fitting(default_target(target))]
-    every_target = {(target, fitting(default_target(target))[0]) for target in TARGETS}
-    for target, method in sorted({*pairs[::4]} | every_target):
-        assert_pictures(target, method, **SMALL.get(target, {}))
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("target", TARGETS)
 def test_every_frame_of_every_method_has_pictures(target):
     for method in fitting(default_target(target)):
