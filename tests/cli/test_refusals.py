@@ -70,7 +70,6 @@ WRONG = [
     (["docs", ""], "needs the name of a folder"),
     (["docs", "site", "--gallery", "two_mods"], "two_modes"),
     (["docs", "site", "--builder", "latex"], "html, linkcheck"),
-    (["serve", "--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),
 ]
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),

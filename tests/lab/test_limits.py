@@ -17,7 +17,7 @@ from pmdviz.lab.loop.limits import (
     step_seconds,
 )
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.limits import LIMITS, limit, set_limits, variable
+from pmdviz.limits import variable
 from pmdviz.methods import METHODS
 from pmdviz.serve.pages import lab_page
 from tests.support.tables import looped
@@ -122,15 +122,6 @@ def test_the_page_that_opens_fits_the_server(allow):
     assert (recipe.knobs["num_particles"], recipe.budget) == (700, 5_000)
     assert limits.check(recipe) is recipe
     lab_page()
-
-
-@looped("name", LIMITS)
-def test_limits_have_a_least_value(name, monkeypatch):
-    monkeypatch.setenv(variable(name), "")
-    with pytest.raises(InputError, match=f"--{name.replace('_', '-')} must be a whole number at least"):
-        set_limits({name: LIMITS[name].least - 1})
-    set_limits({name: LIMITS[name].least})
-    assert limit(name) == LIMITS[name].least
 
 
 # How long a step is going to take.
