@@ -11,7 +11,7 @@ from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
 from tests.support.frames import short_chains
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 
 def frame_of(target, method, steps=3, **options):
@@ -183,9 +183,6 @@ def test_a_wish_that_cannot_be_had_falls_back_or_is_said():
     assert (scene.name, pair) == ("posterior", (0, 1))
     with pytest.raises(InputError, match="scene 'lattice' cannot be drawn of method 'pmd' on target 'mixture'; these"):
         SceneChoice("lattice").check(target, method)
-    with pytest.raises(InputError, match="numbered 1 to 2; got 6"):
-        SceneChoice("posterior", (5, 1)).check(target, method)
-    with pytest.raises(InputError, match="did you mean 'lattice'"):
-        SceneChoice("lattices")
-    with pytest.raises(InputError, match="two different coordinates"):
-        SceneChoice("", (1, 1))
+    refused("numbered 1 to 2; got 6", SceneChoice("posterior", (5, 1)).check, target, method)
+    refused("did you mean 'lattice'", SceneChoice, "lattices")
+    refused("two different coordinates", SceneChoice, "", (1, 1))
