@@ -211,6 +211,8 @@ def _besieged(server: Served, name: str, seconds: float) -> dict[str, Any]:
         time.sleep(0.1)
         with suppress(Exception):
             memory.append(server.megabytes())
+    if attackers.poll() is not None:
+        raise RuntimeError("the attackers gave up")
     end(attackers)
     stop, written = time.monotonic(), len(server.complaints([""])) - lines
     time.sleep(AFTER_S)

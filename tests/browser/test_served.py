@@ -51,7 +51,7 @@ def test_a_teachers_lessons_target_docs_and_limits(browser, tmp_path):
         lab.page.goto(f"{server.url}/docs/tutorials/first-steps.html")
         assert lab.page.get_by_role("heading", level=1).inner_text().startswith("First steps")
         lab.page.goto(f"{server.url}/?lesson=small")
-        keys.wait(lab, "t.lesson", 60)
+        keys.wait(lab, "t.lesson", 300)  # a busy machine compiles kernels meanwhile
         lab.page.get_by_text("Predict first").locator("visible=true").first.wait_for()
         lab.context.close()
 
@@ -90,7 +90,7 @@ def test_every_entry_of_a_menu_opens_and_steps(open_lab, menu, least):
         lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() !== {last}", 120)
 
 
-def test_an_option_of_a_target_acts_and_the_lab_fits_a_phone(open_lab):
+def test_the_lab_fits_a_phone(open_lab):
     lab = open_lab(**PHONE)
     stage, button = lab.boxes(".pmdviz-stage", ".pmdviz-play")
     assert stage["width"] >= 350 and abs(stage["width"] - stage["height"]) < 2, stage
@@ -100,9 +100,6 @@ def test_an_option_of_a_target_acts_and_the_lab_fits_a_phone(open_lab):
     lab.reach(3)
     lab.press("Pause")
     assert lab.picture() != before
-    in_sight(lab.page, lambda: lab.page.get_by_text("Data and options of the target")).click()
-    lab.type("num_data", "37")
-    lab.page.get_by_text(re.compile(r"\b37 observations")).locator("visible=true").first.wait_for()
 
 
 def test_the_score_of_a_challenge_replays_from_its_link(open_lab):

@@ -171,17 +171,6 @@ def test_density_and_predictions_are_those_of_the_formula():
     assert np.isfinite(target.class_probabilities(far, rows)).all()
 
 
-def test_two_classes_are_logistic_regression():
-    """With w = w_1 - w_0: the likelihood is that of `logistic`."""
-    rng = np.random.default_rng(1)
-    target, other = make_target("softmax", num_classes=2), make_target("logistic")
-    theta = target.sample_prior(rng, 6)
-    rows = np.column_stack([np.ones(200), target.data])
-    np.testing.assert_allclose(
-        target.row_log_likelihood(theta, target.data), other.row_log_likelihood(theta[:, 3:] - theta[:, :3], rows)
-    )
-
-
 def test_simulated_classes_have_their_probabilities():
     target = make_target("softmax", num_data=1)
     theta = np.array([0.0, 0, 0, 1, 0, 0, -1, 0, 0])
