@@ -1,8 +1,7 @@
 """Every figure that pmdviz claims, by a command: `pmdviz bench NAME [--json FILE]`.
 
 A module of this folder serves one bench of its name, or those of BENCHES. It has a one-line docstring and
-`run(options) -> dict` with its figures; its `OPTIONS`, where it has some, are the numbers that one may give it on the
-command line, with their defaults; `IN_PARTS` says that it takes --methods and --only, `BESIDE` that it takes --beside.
+`run(options) -> dict` with its figures; its `OPTIONS` are those of WORDS and NUMBERS that it takes, with defaults.
 """
 
 from __future__ import annotations
@@ -26,7 +25,11 @@ BENCHES = {  # name -> module, where they differ
         *("local-scale", "pictures", "siege", "silence", "soak", "start", "weight"),
     )},
 }  # fmt: skip
-WORDS = {"methods": "IN_PARTS", "only": "IN_PARTS", "beside": "BESIDE"}  # option -> what a bench that takes it has
+WORDS = {
+    "methods": "these methods only, such as A,B",
+    "beside": "FOLDER, a clone of chi-feng/mcmc-demo, too",
+    "only": "FROM:TO, these problems only, from 0",
+}
 NUMBERS = {
     "sessions": "how many browser sessions",
     "seconds": "duration of each measurement",
@@ -48,11 +51,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=", ".join(names()))
     parser.add_argument("--json", metavar="FILE", help="write the figures as JSON; - for standard output")
     parser.add_argument("--quick", action="store_true", help="fewer repetitions: to see that it works, not to quote")
-    parser.add_argument("--methods", metavar="A,B", help="these methods only; for benches that take it")
-    parser.add_argument("--beside", metavar="FOLDER", help="a clone of chi-feng/mcmc-demo too; for live-page")
-    parser.add_argument("--only", metavar="FROM:TO", help="these problems only, from 0; for benches that take it")
-    for name, words in NUMBERS.items():
-        parser.add_argument(f"--{name}", metavar="N", help=f"{words}; for benches that take it")
+    for name, words in (WORDS | NUMBERS).items():
+        parser.add_argument(
+            f"--{name}", metavar="N" if name in NUMBERS else "WORDS", help=f"{words}; for benches that take it"
+        )
 
 
 def main(options: argparse.Namespace) -> None:
@@ -61,16 +63,13 @@ def main(options: argparse.Namespace) -> None:
         raise unknown("bench", options.name, names())
     check_text_path(options.json)
     module = importlib.import_module(f"{__name__}.{BENCHES[options.name]}")
-    given = _numbers(options, getattr(module, "OPTIONS", {}))
-    for name, mark in WORDS.items():
-        if getattr(options, name) is not None and not hasattr(module, mark):
-            raise InputError(f"bench {options.name} takes no --{name}")
+    given = _given(options, getattr(module, "OPTIONS", {}))
     before, start = circumstances(), time.perf_counter()
     figures = module.run(options)
     result: dict[str, Any] = {
         "bench": options.name,
         "about": (module.__doc__ or "").strip().splitlines()[0],
-        "command": " ".join(["python -m pmdviz bench", options.name, *_switches(options), *given]),
+        "command": " ".join(["python -m pmdviz bench", options.name, *["--quick"] * options.quick, *given]),
         **before,
         "seconds": round(time.perf_counter() - start, 1),
         "figures": figures,
@@ -79,20 +78,17 @@ def main(options: argparse.Namespace) -> None:
     write_text("-" if options.json is None else options.json, text)
 
 
-def _switches(options: argparse.Namespace) -> list[str]:
-    parts = [f"--{name} {getattr(options, name)}" for name in WORDS if getattr(options, name) is not None]
-    return ["--quick"] * options.quick + parts
-
-
-def _numbers(options: argparse.Namespace, defaults: dict[str, int]) -> list[str]:
-    """Put the numbers that the bench takes into `options`; returns those that were given. Raises InputError."""
+def _given(options: argparse.Namespace, defaults: dict[str, Any]) -> list[str]:
+    """Put numbers and defaults into `options`; returns the switches that were given. Raises InputError."""
     said = []
-    for name in NUMBERS:
+    for name in (*WORDS, *NUMBERS):
         text = getattr(options, name)
         if text is not None and name not in defaults:
             raise InputError(f"bench {options.name} takes no --{name}")
-        if text is not None and not (text.isdecimal() and 1 <= int(text[:7]) <= 100_000):
-            raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; got {text!r}")
-        setattr(options, name, defaults.get(name) if text is None else int(text))
-        said += [] if text is None else [f"--{name} {int(text)}"]
+        if text is not None and name in NUMBERS:
+            if not (text.isdecimal() and 1 <= int(text[:7]) <= 100_000):
+                raise InputError(f"--{name} must be a whole number at least 1 and at most 100,000; got {text!r}")
+            text = int(text)
+        said += [] if text is None else [f"--{name} {text}"]
+        setattr(options, name, defaults.get(name) if text is None else text)
     return said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
@@ -13,10 +13,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import yaml
+from joblib import Parallel, delayed
 from threadpoolctl import threadpool_limits
 
 from benchmarks.charts import logistic_chart
-from benchmarks.measuring import Row, arrays_of, by_setting, csv_beside, figures, read_rows, write_rows
+from benchmarks.measuring import Row, arrays_of, csv_beside, figures, read_rows, write_rows
 from benchmarks.rules import ONE_MODE, pooled
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
@@ -25,11 +26,12 @@ from pmdviz.errors import TargetError
 from pmdviz.targets import make_target
 
 # Who takes part in `bench claims`, `claims-logistic`, `claims-gp` and `claims-topics`: tables/contests.yaml.
-
-
 GIVEN = yaml.safe_load((Path(__file__).parent / "tables" / "contests.yaml").read_text(encoding="utf-8"))
-Settings = tuple[dict[str, Any], ...]
-REFERENCE = "reference"
+Settings = Sequence[dict[str, Any]]
+FIGURE = Path("assets/logistic.svg")
+REFERENCE, ABLATION = "reference", "ablation"  # entrants of their own
+BATCHED = ("structured_pmd", "svi_gp")  # their batch is the problem's, where it has one
+DRAWS = 1000  # of the reference that predict
 
 
 class Entrant(NamedTuple):
@@ -41,8 +43,8 @@ class Entrant(NamedTuple):
     more: Settings = ({},)  # what may be added to the best of these where evaluations are counted
     paper: dict[str, Any] | None = None  # the paper's setting
     paper_passes: int = 0  # over the data, where the paper's setting has another budget than the last
-    slow: tuple[str, ...] = ()  # clocks on which it has fewer run seeds and the last budget alone; "paper": its setting
-    clocks: tuple[str, ...] = ("data", "evaluations")  # of the budgets on which it runs
+    slow: Sequence[str] = ()  # clocks on which it has fewer run seeds and the last budget alone; "paper": its setting
+    clocks: Sequence[str] = ("data", "evaluations")  # of the budgets on which it runs
     passes: float = float("inf")  # after which it stays where it is
 
 
@@ -52,7 +54,7 @@ class Problem(NamedTuple):
     words: str
     target: str
     options: dict[str, Any]
-    budgets: tuple[int, ...]
+    budgets: Sequence[int]
     unit: str = "data"
     data: range = range(1011, 1016)
     runs: range = range(200, 202)
@@ -65,132 +67,114 @@ class Contest(NamedTuple):
 
     problems: dict[str, Problem]
     entrants: dict[str, Entrant]
-    numbers: tuple[str, ...]  # metrics and fields of a frame, functions of benchmarks/contests.py
+    numbers: Sequence[str]  # metrics and fields of a frame, functions of benchmarks/contests.py
     chosen_by: str
     search_data: range = range(1001, 1002)
     search_runs: range = range(100, 101)
 
 
-def settings(given: list[dict[str, Any]] | dict[str, Any]) -> Settings:
+def settings(given: list[dict[str, Any]] | dict[str, Any]) -> list[dict[str, Any]]:
     """Those of a list; or the `first`, where there is one, and every combination of `each`, with `all` beside it."""
     if isinstance(given, list):
-        return tuple(given)
+        return given
     fixed, each = given.get("first", given.get("all", {})), given["each"]
     made = ({**fixed, **dict(zip(each, values, strict=True))} for values in product(*each.values()))
-    return ((fixed,) if "first" in given else ()) + tuple(made)
-
-
-def _entrant(given: dict[str, Any]) -> Entrant:
-    parts = {name: settings(value) if name in ("tried", "more") else value for name, value in given.items()}
-    return Entrant(**{name: tuple(v) if isinstance(v, list) else v for name, v in parts.items()})
-
-
-def _problem(given: dict[str, Any]) -> Problem:
-    seeds = {name: range(*given[name]) for name in ("data", "runs") if name in given}
-    return Problem(**{**given, "budgets": tuple(given["budgets"]), **seeds})
+    return [fixed] * ("first" in given) + [*made]
 
 
 def _contest(given: dict[str, Any]) -> Contest:
-    return Contest(
-        {name: _problem(each) for name, each in given["problems"].items()},
-        {name: _entrant(each) for name, each in given["entrants"].items()},
-        tuple(given["numbers"]),
-        given["chosen_by"],
-        **{name: range(*given[name]) for name in ("search_data", "search_runs") if name in given},
-    )
+    def changed(fields: dict[str, Any], make: Any, *names: str) -> dict[str, Any]:
+        return {**fields, **{name: make(fields[name]) for name in names if name in fields}}
+
+    def seeds(ends: list[int]) -> range:
+        return range(*ends)
+
+    entrants = {name: Entrant(**changed(each, settings, "tried", "more")) for name, each in given["entrants"].items()}
+    problems = {name: Problem(**changed(each, seeds, "data", "runs")) for name, each in given["problems"].items()}
+    fields = changed(given, seeds, "search_data", "search_runs")
+    return Contest(**{**fields, "problems": problems, "entrants": entrants})
 
 
 CONTESTS = {name: _contest(given) for name, given in GIVEN["contests"].items()}
-ABLATION: dict[str, dict[str, Any]] = GIVEN["ablation"]
-PASSES: tuple[float, ...] = tuple(GIVEN["passes"])
+PASSES: Sequence[float] = GIVEN["passes"]
 MIXTURE, LOGISTIC = CONTESTS["claims"], CONTESTS["claims-logistic"]
-
-
-FIGURE = Path("assets/logistic.svg")
-BATCHED = ("structured_pmd", "svi_gp")  # their batch is the problem's, where it has one
-DRAWS = 1000  # of the reference that predict
 
 
 def run(options: Namespace) -> dict[str, Any]:
     """Every entrant on every problem; runs are lines of a CSV beside the JSON, and are not made again."""
     contest, path = CONTESTS[options.name], csv_beside(options)
     problems = {name: one for name, one in contest.problems.items() if name != "reuters" or find_spec("lda")}
+    entrants = contest.entrants
     if options.quick:
-        problems = {name: _fewer(problems[name]) for name in [*problems][:2]}
+        problems = {
+            name: one._replace(data=one.data[:2], runs=one.runs[:1], budgets=one.budgets[:2])
+            for name, one in [*problems.items()][:2]
+        }
+        fewer = {key: {"tried": one.tried[:2], "more": one.more[:1], "paper": None} for key, one in entrants.items()}
+        entrants = {key: one._replace(**fewer[key]) for key, one in entrants.items()}
     rows = [row for row in read_rows(path) if row["problem"] in problems]
     for name, problem in problems.items():
-        entrants = {key: one for key, one in contest.entrants.items() if problem.unit in one.clocks}
+        done = {row["entrant"] for row in rows if row["problem"] == name}
         for key, entrant in entrants.items():
-            if not any((row["problem"], row["entrant"]) == (name, key) for row in rows):
-                rows += _measured(
-                    contest, name, problem, key, _fewer_tried(entrant) if options.quick else entrant, rows
-                )
+            if problem.unit in entrant.clocks and key not in done:
+                rows += _measured(contest, name, key, problem, entrant, rows)
                 write_rows(path, rows)
-        if (
-            contest is MIXTURE
-            and not problem.base
-            and not any(row["entrant"] == "ablation" for row in rows if row["problem"] == name)
-        ):
+        if contest is MIXTURE and not problem.base and ABLATION not in done:
             rows += _ablation(contest, name, problem)
             write_rows(path, rows)
     arrays = arrays_of(rows)
     if contest is LOGISTIC and not options.quick:
-        words, titles = (
-            {key: getattr(one, what) for key, one in some.items()}
-            for some, what in ((problems, "words"), (contest.entrants, "title"))
-        )
+        words = {name: one.words for name, one in problems.items()}
+        titles = {key: one.title for key, one in entrants.items()}
         FIGURE.write_text(logistic_chart(arrays, words, titles, PASSES), encoding="utf-8")
     return {
         "problems": {
-            name: {**problem._asdict(), "data": _ends(problem.data), "runs": _ends(problem.runs)}
-            for name, problem in problems.items()
+            name: one._asdict() | {"data": [one.data[0], one.data[-1]], "runs": [one.runs[0], one.runs[-1]]}
+            for name, one in problems.items()
         },
         "search": {"data_seeds": list(contest.search_data), "run_seeds": list(contest.search_runs)},
         "entrants": {name: _described(contest, name, arrays[name], rows) for name in problems},
     }
 
 
-def _ends(seeds: range) -> list[int]:
-    return [seeds[0], seeds[-1]]
+def _lines(name: str, key: str, setting: str, knobs: dict[str, Any], ends: list[Row]) -> list[Row]:
+    """Lines of the table from where runs were at the end of each budget."""
+    whose = {"problem": name, "entrant": key, "setting": setting, "knobs": json.dumps(knobs)}
+    return [{**whose, **row} for row in ends]
 
 
-def _fewer(problem: Problem) -> Problem:
-    return problem._replace(data=problem.data[:2], runs=problem.runs[:1], budgets=problem.budgets[:2])
-
-
-def _fewer_tried(entrant: Entrant) -> Entrant:
-    return entrant._replace(tried=entrant.tried[:2], more=entrant.more[:1], paper=None)
-
-
-def _measured(contest: Contest, name: str, problem: Problem, key: str, entrant: Entrant, rows: list[Row]) -> list[Row]:
+def _measured(contest: Contest, name: str, key: str, problem: Problem, entrant: Entrant, rows: list[Row]) -> list[Row]:
     """An entrant's runs on held-out seeds: at the best setting that the search's seeds find, and at the paper's."""
     if key == REFERENCE:
-        return [
-            {"problem": name, "entrant": key, "setting": "best", "knobs": "{}", **row} for row in _reference(problem)
-        ]
-    slow, last = problem.unit in entrant.slow, problem.budgets[-1:]
-    tried = entrant.tried
+        return _lines(name, key, "best", {}, _reference(problem))
+    slow, last, tried = problem.unit in entrant.slow, problem.budgets[-1:], entrant.tried
     if problem.base:  # the best where observations are counted, with what may be added to it
-        best = next(
-            row["knobs"]
-            for row in rows
-            if (row["problem"], row["entrant"], row["setting"]) == (problem.base, key, "best")
-        )
-        tried = tuple({**json.loads(best), **more} for more in entrant.more)
+        which = (problem.base, key, "best")
+        best = next(row["knobs"] for row in rows if (row["problem"], row["entrant"], row["setting"]) == which)
+        tried = [{**json.loads(best), **more} for more in entrant.more]
     elif contest is LOGISTIC and entrant.paper:
-        tried = (*tried, entrant.paper)
-    settings = {"best": (_best(contest, problem, entrant, tried), last if slow else problem.budgets, slow)}
+        tried = [*tried, entrant.paper]
+    asked = {"best": (_best(contest, problem, entrant, tried), last if slow else problem.budgets, slow)}
     if entrant.paper is not None and not problem.base:
         passes = entrant.paper_passes
-        asked = problem.budgets if contest is LOGISTIC else (passes * problem.options["num_data"],) if passes else last
-        settings["paper"] = entrant.paper, asked, slow or "paper" in entrant.slow
+        budgets = [passes * problem.options["num_data"]] if passes else problem.budgets if contest is LOGISTIC else last
+        asked["paper"] = entrant.paper, budgets, slow or "paper" in entrant.slow
     found = []
-    for setting, (knobs, budgets, fewer) in settings.items():
+    for setting, (knobs, budgets, fewer) in asked.items():
         seeds = problem.runs[:2] if fewer else problem.runs
-        (ends,) = _ends_of(contest, problem._replace(budgets=budgets), entrant, (knobs,), problem.data, seeds)
-        whose = {"problem": name, "entrant": key, "setting": setting, "knobs": json.dumps(knobs)}
-        found += [{**whose, **row} for row in ends]
+        (ends,) = _ends_of(contest, problem._replace(budgets=budgets), entrant, [knobs], problem.data, seeds)
+        found += _lines(name, key, setting, knobs, ends)
     return found
+
+
+def _ablation(contest: Contest, name: str, problem: Problem) -> list[Row]:
+    """From Algorithm 1 as printed to our default, one change at a time, where observations are counted."""
+    knobs, rows, at_the_end = {}, [], problem._replace(budgets=problem.budgets[-1:])
+    for words, change in GIVEN["ablation"].items():
+        knobs = {**knobs, **change}
+        (ends,) = _ends_of(contest, at_the_end, contest.entrants["pmd"], [knobs], problem.data, problem.runs)
+        rows += _lines(name, ABLATION, words, change, ends)
+    return rows
 
 
 def _best(contest: Contest, problem: Problem, entrant: Entrant, tried: Settings) -> dict[str, Any]:
@@ -206,7 +190,9 @@ def _ends_of(
     contest: Contest, problem: Problem, entrant: Entrant, settings: Settings, data: range, seeds: range
 ) -> list[list[Row]]:
     """For each setting where its runs were at the end of each budget."""
-    return by_setting(partial(run_of, contest, problem, entrant), settings, data, seeds)
+    job, each = partial(run_of, contest, problem, entrant), len(data) * len(seeds)
+    done = Parallel(n_jobs=-1)(delayed(job)(*one) for one in product(settings, data, seeds))
+    return [[row for one in done[k : k + each] for row in one] for k in range(0, len(done), each)]
 
 
 def run_of(
@@ -274,26 +260,9 @@ def _reference(problem: Problem) -> list[Row]:
         draws, test = target.reference().sample(np.random.default_rng(0), DRAWS), target.test_data
         hits = (target.row_mean(draws, test).mean(axis=0) > 0.5) == (test[:, -1] > 0.5)
         loss = -np.log(np.exp(target.row_log_likelihood(draws, test)).mean(axis=0)).mean()
-        found = {
-            "accuracy": float(hits.mean()),
-            "log_loss": float(loss),
-            "mean_error": 0.0,
-            "visited": 0,
-            "seconds": 0.0,
-        }
-        rows += [{"data_seed": data_seed, "seed": 0, "budget": budget, **found} for budget in problem.budgets]
-    return rows
-
-
-def _ablation(contest: Contest, name: str, problem: Problem) -> list[Row]:
-    """From Algorithm 1 as printed to our default, one change at a time, where observations are counted."""
-    knobs, rows = {}, []
-    problem = problem._replace(budgets=problem.budgets[-1:])
-    for words, change in ABLATION.items():
-        knobs |= change
-        (ends,) = _ends_of(contest, problem, contest.entrants["pmd"], (dict(knobs),), problem.data, problem.runs)
-        whose = {"problem": name, "entrant": "ablation", "setting": words, "knobs": json.dumps(change)}
-        rows += [{**whose, **row} for row in ends]
+        found = {"accuracy": float(hits.mean()), "log_loss": float(loss), "mean_error": 0.0}
+        seen = {"data_seed": data_seed, "seed": 0, "visited": 0, "seconds": 0.0, **found}
+        rows += [{**seen, "budget": budget} for budget in problem.budgets]
     return rows
 
 
@@ -308,13 +277,9 @@ def _described(contest: Contest, name: str, arrays: Mapping[str, Any], rows: lis
             told = {"knobs": json.loads(knobs[key, setting]), "runs": int(ends["visited"][:, :, -1].size)}
             for what in (*contest.numbers, "visited", "seconds"):
                 by_budget = [pooled(ends[what][:, :, k]) for k in range(ends[what].shape[2])]
-                told[what] = [[_finite(mean, 4), _finite(error, 2)] for mean, error in by_budget]
+                told[what] = [[figures(mean), figures(error, 2)] for mean, error in by_budget]
             if "mode_mass" in ends:
                 mass = ends["mode_mass"][:, :, -1]
                 told["runs_in_one_mode"] = round(float((np.minimum(mass, 1 - mass) < ONE_MODE).mean()), 3)
             found[key][setting] = told
     return found
-
-
-def _finite(value: float, digits: int) -> float | None:
-    return figures(value, digits) if np.isfinite(value) else None

@@ -48,18 +48,15 @@ ENTRANTS = {
 
 def run(options: Namespace) -> dict[str, Any]:
     """For each method and dimension the figures of its runs; a whole bench also draws assets/dimension.svg."""
-    found = {name: _of_entrant(entrant, options) for name, entrant in ENTRANTS.items()}
+    found: dict[str, dict[str, Any]] = {}
+    for name, entrant in ENTRANTS.items():
+        dimensions = (1, 5) if options.quick else SLOW if entrant.slow else DIMENSIONS
+        seeds = range(options.seed, options.seed + (1 if entrant.slow else 3))
+        found[name] = {str(d): pooled([figures_of(entrant, d, seed) for seed in seeds]) for d in dimensions}
     if not options.quick:
         FIGURE.parent.mkdir(exist_ok=True)
         FIGURE.write_text(dimension_chart(found), encoding="utf-8")
     return found
-
-
-def _of_entrant(entrant: Entrant, options: Namespace) -> dict[str, Any]:
-    """Dimension -> its figures."""
-    dimensions = (1, 5) if options.quick else SLOW if entrant.slow else DIMENSIONS
-    seeds = range(options.seed, options.seed + (1 if entrant.slow else 3))
-    return {str(d): pooled([figures_of(entrant, d, seed) for seed in seeds]) for d in dimensions}
 
 
 def figures_of(entrant: Entrant, d: int, seed: int) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from argparse import Namespace
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import numpy as np
 import yaml
 
 from benchmarks.measuring import figures
-from benchmarks.rules import rates, slope_of
+from benchmarks.rules import pooled, rates, slope_of
 from pmdviz.experiments.aggregation import AGAINST, VARIED
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 
@@ -38,7 +37,10 @@ def measured(words: str, place: Path | None, quick: bool) -> dict[str, Any]:
     knobs = {**knobs, **(GIVEN["quick"][name] if quick else {})}
     table = None if place is None else place / (re.sub(r"\W+", "-", words.lower()).strip("-") + ".csv")
     result = run_experiment(name, knobs, path=table, insist=True)
-    entries = [{key: _short(value) for key, value in entry.items()} for entry in result.summary]
+    entries = [
+        {key: figures(value) if isinstance(value, float) else value for key, value in entry.items()}
+        for entry in result.summary
+    ]
     told = {"experiment": name, "knobs": knobs, "summary": entries, "failed": len(result.failed)}
     return {**told, "levels": levels(result)} if name == "aggregation" else told
 
@@ -56,16 +58,10 @@ def levels(result: ExperimentResult) -> list[dict[str, Any]]:
 
 
 def _mean(rows: list[Any], column: str) -> list[float | None]:
+    """None of fewer than two finite values."""
     values = np.array([row[column] for row in rows if np.isfinite(row[column])])
-    if len(values) < 2:
-        return [None, None]
-    return [figures(float(values.mean())), figures(float(values.std(ddof=1) / np.sqrt(len(values))), 2)]
-
-
-def _short(value: Any) -> Any:
-    if not isinstance(value, float):
-        return value
-    return figures(value) if math.isfinite(value) else None
+    mean, error = pooled(values) if len(values) > 1 else (np.nan, np.nan)
+    return [figures(mean), figures(error, 2)]
 
 
 def bars(found: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -8,13 +8,12 @@ import tracemalloc
 from argparse import Namespace
 from collections.abc import Callable
 from pathlib import Path
-from statistics import median
 from typing import Any
 
 import numpy as np
 import psutil
 
-from benchmarks.measuring import figures
+from benchmarks.measuring import Call, cpu_ms, figures, race
 from pmdviz.api import custom_target
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -35,9 +34,11 @@ def run(options: Namespace) -> dict[str, Any]:
     pool.set_threads(1)
     try:
         return {
-            "m": _table("m", PARTICLES[:5] if options.quick else PARTICLES, lambda m: _of_run(_target(MANY, 2), m)),
-            "N": _table("N", DATA[:3] if options.quick else DATA, _of_data),
-            "d": _table("d", DIMENSIONS, lambda d: _of_run(_target(MANY, d), MANY)),
+            "m": _table(
+                "m", PARTICLES[: 5 if options.quick else None], lambda m: _of_run(_custom(_normal(MANY, 2)), m)
+            ),
+            "N": _table("N", DATA[: 3 if options.quick else None], _of_data),
+            "d": _table("d", DIMENSIONS, lambda d: _of_run(_custom(_normal(MANY, d)), MANY)),
             "how": f"CPU, one thread, medians of {ROUNDS} (one above m = 10,000); memory: the most that NumPy held "
             "beyond what was there before (tracemalloc), and by how much the process's resident memory grew",
         }
@@ -65,12 +66,12 @@ def exponent(sizes: tuple[int, ...], values: list[float]) -> float | None:
     return round(float(np.polyfit(x, y, 1)[0]), 2)
 
 
-def _target(num_data: int, dim: int) -> Target:
-    """A Gaussian with unknown mean in any dimension."""
-    return _custom(0.3 + NOISE * np.random.default_rng(0).standard_normal((num_data, dim)))
+def _normal(num_data: int, dim: int) -> np.ndarray:
+    return 0.3 + NOISE * np.random.default_rng(0).standard_normal((num_data, dim))
 
 
 def _custom(data: np.ndarray) -> Target:
+    """A Gaussian with unknown mean in any dimension."""
     dim = data.shape[1]
     return custom_target(
         log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
@@ -87,30 +88,31 @@ def _of_run(target: Target, m: int) -> dict[str, float]:
     session = Session(Recipe(target, num_particles=m, batch_size=BATCH, policy="never", budget=None), 10**6)
     state, knobs, method = session.advance(2).state, session.knobs, session.method
     anew, batch = knobs.replaced(policy="always"), target.data[:BATCH]
-    seconds, memory = {}, {}
-    works: dict[str, Callable[[], Any]] = {
+    works: dict[str, Call] = {
         "step": lambda: method.step(np.random.default_rng(0), state, target, batch, knobs),
         "rejuvenation": lambda: method.step(np.random.default_rng(0), state, target, batch, anew),
         "kernel": lambda: method.density(state, knobs, target),
     }
-    resident = _resident()
-    for name, work in works.items():
-        seconds[f"{name}_ms"] = _cpu_ms(work, 1 if m > 10_000 else ROUNDS)
-        memory[f"{name}_memory_mb"] = _peak_mb(work)
-    return {**seconds, **memory, "resident_mb": max(0.0, _resident() - resident)}
+    resident, seconds = _resident(), race(works, 1 if m > 10_000 else ROUNDS)
+    memory = {f"{name}_memory_mb": _peak_mb(work) for name, work in works.items()}
+    grown = max(0.0, _resident() - resident)
+    return {**{f"{name}_ms": ms for name, ms in seconds.items()}, **memory, "resident_mb": grown}
 
 
 def _of_data(num_data: int) -> dict[str, float]:
     """The data lie on disk: what making the target, the first step (which shuffles) and later ones cost."""
     with tempfile.TemporaryDirectory(prefix="pmdviz-growth-") as folder:
-        data = _on_disk(Path(folder) / "data.npy", num_data)
-        resident = _resident()
-        made, target = _timed(lambda: _custom(data))
+        path = Path(folder) / "data.npy"
+        np.save(path, _normal(num_data, 1))
+        data = np.load(path, mmap_mode="r")
+        resident, start = _resident(), time.process_time()
+        target = _custom(data)
+        made = 1000 * (time.process_time() - start)
         session = Session(Recipe(target, num_particles=MANY, batch_size=BATCH, policy="never", budget=None), 10**6)
         if not np.shares_memory(session.target.data, data):
             raise AssertionError("the data were copied")
-        first, _ = _timed(session.advance)
-        step = _cpu_ms(lambda: session.advance(STEPS), ROUNDS) / STEPS
+        first = cpu_ms(session.advance)
+        step = race({"": lambda: session.advance(STEPS)}, ROUNDS)[""] / STEPS
         memory = _peak_mb(lambda: session.advance(STEPS))
         shuffle = Session(Recipe(target, num_particles=10, batch_size=BATCH, budget=None), 10**6)
         return {
@@ -123,28 +125,7 @@ def _of_data(num_data: int) -> dict[str, float]:
         }
 
 
-def _on_disk(path: Path, num_data: int) -> np.ndarray:
-    data = np.lib.format.open_memmap(path, mode="w+", dtype=np.float64, shape=(num_data, 1))
-    rng = np.random.default_rng(0)
-    for start in range(0, num_data, 100_000):
-        stop = min(start + 100_000, num_data)
-        data[start:stop, 0] = 0.3 + NOISE * rng.standard_normal(stop - start)
-    data.flush()
-    return np.load(path, mmap_mode="r")
-
-
-def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.process_time()
-    result = work()
-    return (time.process_time() - start) * 1000, result
-
-
-def _cpu_ms(work: Callable[[], Any], rounds: int) -> float:
-    work()
-    return median(_timed(work)[0] for _ in range(rounds))
-
-
-def _peak_mb(work: Callable[[], Any]) -> float:
+def _peak_mb(work: Call) -> float:
     """The most that NumPy held during the work beyond what it held before, in MB."""
     tracemalloc.start()
     try:

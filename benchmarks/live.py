@@ -11,64 +11,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from tests.support.browser import (
-    await_picture,
-    choose_setting,
-    chromium,
-    cpu_seconds,
-    free_port,
-    hurry,
-    lab_command,
-    open_page,
-    server,
-)
+from benchmarks.scripts import script
+from tests.support.browser import await_picture, chromium, cpu_seconds, lab_server, open_page, play_endlessly
 
 WARM_UP_S, MEASURED_S, MOVES = 3.0, 20.0, 30
 EMPTY_PAGE = Path(__file__).parents[1] / "tests/support/empty_page.py"
-
-# A frame counts when, behind a paint, the stage's pixels have changed and the iteration in the words has risen.
-COUNT_FRAMES_JS = """
-async (seconds) => {
-  const model = pmdviz.model("acknowledge")
-  let last = pmdviz.iteration(), picture = pmdviz.picture(), frames = 0, first = null
-  const start = performance.now(), drawn = model.drawn, from = last
-  const painted = Bokeh.index.find_one(pmdviz.model("stage")).repainted
-  const look = () => {
-    const now = pmdviz.iteration()
-    if (now <= last) return
-    const seen = pmdviz.picture()
-    if (seen !== picture) { frames += 1; last = now; picture = seen; first ??= performance.now() - start }
-  }
-  painted.connect(look)
-  await new Promise((done) => setTimeout(done, seconds * 1000))
-  painted.disconnect(look)
-  const elapsed = (performance.now() - start) / 1000
-  return {frames, elapsed, acknowledged: model.drawn - drawn, iterations: last - from}
-}
-"""
-
-# From the input event on the knob's slider to the first changed pixels of a frame that holds the new value.
-MOVE_JS = """
-async ([name, position]) => {
-  const ack = pmdviz.model("acknowledge")
-  const box = pmdviz.find(`input#knob-${name}`)
-  const slider = box.parentNode.querySelector("input[type=range]")
-  const before = pmdviz.picture()
-  slider.value = position
-  const start = performance.now()
-  slider.dispatchEvent(new Event("input", {bubbles: true}))
-  const wanted = Number(box.value)
-  return await new Promise((done) => {
-    const look = () => {
-      const holds = Math.abs(JSON.parse(ack.shown || "{}")[name] - wanted) <= 1e-9 * Math.abs(wanted)
-      if (holds && pmdviz.picture() !== before) done(performance.now() - start)
-      else if (performance.now() - start > 20000) done(null)
-      else requestAnimationFrame(look)
-    }
-    requestAnimationFrame(look)
-  })
-}
-"""
 
 
 def run(options: Namespace) -> dict[str, Any]:
@@ -78,11 +25,12 @@ def run(options: Namespace) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as cache, chromium() as browser:
         figures["cold"] = _first_picture(browser, cache)
         figures["warm"] = _first_picture(browser, cache)
-        port = free_port()
-        with server(lab_command(port), port) as process:
+        with lab_server() as (port, process):
             page = open_page(browser, port)
             await_picture(page)
-            figures["first_change_after_play_ms"] = _first_change(page)
+            start = play_endlessly(page)
+            page.wait_for_function("pmdviz.iteration() >= 1", timeout=10_000, polling="raf")
+            figures["first_change_after_play_ms"] = round((time.perf_counter() - start) * 1000)
             figures["playing"] = frames_of(page, process.pid, seconds)
             figures["slider_to_picture_playing_ms"] = _moves(page, moves)
             page.get_by_role("button", name="Pause", exact=True).click()
@@ -94,9 +42,8 @@ def run(options: Namespace) -> dict[str, Any]:
 
 def ceiling(seconds: float) -> dict[str, Any]:
     """Frames a second of a page with one empty figure that acknowledges each frame, two in flight."""
-    port = free_port()
-    command = [sys.executable, "-m", "panel", "serve", str(EMPTY_PAGE), "--port", str(port), "--liveness"]
-    with server(command, port) as process, chromium() as browser:
+    command = (sys.executable, "-m", "panel", "serve", str(EMPTY_PAGE), "--liveness")
+    with lab_server(*command) as (port, process), chromium() as browser:
         page = open_page(browser, port, path=f"/{EMPTY_PAGE.stem}")
         page.wait_for_function("window.pmdviz && pmdviz.model('acknowledge')?.drawn > 10", timeout=60_000)
         before, start = cpu_seconds(process.pid), time.perf_counter()
@@ -108,8 +55,7 @@ def ceiling(seconds: float) -> dict[str, Any]:
 
 def _first_picture(browser: Any, cache: str) -> dict[str, Any]:
     """Seconds from opening the page to a word of progress, and to the first picture; the first call compiles."""
-    port = free_port()
-    with server(lab_command(port), port, NUMBA_CACHE_DIR=cache):
+    with lab_server(NUMBA_CACHE_DIR=cache) as (port, _):
         page = open_page(browser, port)
         said = "document.getElementById('opening')?.innerText.trim() || window.pmdviz?.words().trim()"
         page.wait_for_function(said, timeout=180_000, polling=20)
@@ -129,21 +75,11 @@ def _since_opening(page: Any) -> float:
     return page.evaluate("performance.now()") / 1000
 
 
-def _first_change(page: Any) -> float:
-    choose_setting(page, "Run length (observations used)", "endless")
-    page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=10_000)
-    start = time.perf_counter()
-    hurry(page)
-    page.get_by_role("button", name="Play", exact=True).click()
-    page.wait_for_function("pmdviz.iteration() >= 1", timeout=10_000, polling="raf")
-    return round((time.perf_counter() - start) * 1000)
-
-
 def frames_of(page: Any, server_pid: int, seconds: float) -> dict[str, Any]:
     """What a page that plays shows in so many seconds, once it is warm."""
     page.wait_for_timeout(WARM_UP_S * 1000)
     before = cpu_seconds(server_pid)
-    counted = page.evaluate(COUNT_FRAMES_JS, seconds)
+    counted = page.evaluate(script("count_frames"), seconds)
     rates = _rates(counted["frames"], counted["elapsed"], before, cpu_seconds(server_pid))
     return {**rates, "acknowledged_frames": counted["acknowledged"], "iterations": counted["iterations"]}
 
@@ -157,7 +93,7 @@ def _moves(page: Any, moves: int) -> dict[str, Any]:
     """The bandwidth slider moved to `moves` places, one after the other."""
     found = []
     for k in range(moves):
-        found.append(page.evaluate(MOVE_JS, ["bandwidth", 100 + (37 * (k + 1)) % 80]))
+        found.append(page.evaluate(script("move"), ["bandwidth", 100 + (37 * (k + 1)) % 80]))
         page.wait_for_timeout(150)
     seen = sorted(value for value in found if value is not None)
     return {

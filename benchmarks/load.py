@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import resource
 import statistics
@@ -9,7 +10,7 @@ import time
 from argparse import Namespace
 from typing import Any
 
-from tests.support.browser import await_picture, choose_setting, chromium, hurry, open_page
+from tests.support.browser import await_picture, chromium, open_page, play_endlessly
 from tests.support.crowd import Crowd, Served, served
 
 OPTIONS = {"sessions": 30, "seconds": 60}
@@ -27,10 +28,16 @@ def run(options: Namespace) -> dict[str, Any]:
         empty = lab.megabytes()
         with chromium() as browser:
             crowd.join(options.sessions - 1 - BROWSERS)
-            pages = [_playing_page(browser, lab.port) for _ in range(BROWSERS)]
+            pages = [open_page(browser, lab.port) for _ in range(BROWSERS)]
+            for page in pages:
+                await_picture(page)
+                play_endlessly(page)
             together = _measured(lab, crowd, pages, seconds)
             memory = (lab.megabytes() - empty) / (options.sessions - 1)
-            heavy = _beside_heavy(lab, crowd, pages, seconds)
+            first = crowd.clients[0]
+            crowd.do(_turn_heavy(first))
+            heavy = _measured(lab, crowd, pages, seconds, without=first)
+            heavy["heavy_iterations"] = first.iteration
         crowd.leave()
         complaints = lab.complaints()
     slowed = 1 - heavy["frames_per_second"]["median"] / together["frames_per_second"]["median"]
@@ -45,29 +52,10 @@ def run(options: Namespace) -> dict[str, Any]:
     }
 
 
-def _playing_page(browser: Any, port: int) -> Any:
-    page = open_page(browser, port)
-    await_picture(page)
-    choose_setting(page, "Run length (observations used)", "endless")
-    page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=120_000)
-    hurry(page)
-    page.get_by_role("button", name="Play", exact=True).click()
-    return page
-
-
-def _beside_heavy(lab: Served, crowd: Crowd, pages: list[Any], seconds: float) -> dict[str, Any]:
-    """The first client turns heavy; the figures are those of all the others."""
-    first = crowd.clients[0]
+async def _turn_heavy(client: Any) -> None:
     for knob, value in HEAVY.items():
-        crowd.do(_turn(first, knob, value))
-        time.sleep(1)
-    figures = _measured(lab, crowd, pages, seconds, without=first)
-    figures["heavy_iterations"] = first.iteration
-    return figures
-
-
-async def _turn(client: Any, knob: str, value: Any) -> None:
-    client.turn(knob, str(value))
+        client.turn(knob, str(value))
+        await asyncio.sleep(1)
 
 
 def _measured(lab: Served, crowd: Crowd, pages: list[Any], seconds: float, without: Any = None) -> dict[str, Any]:
@@ -77,21 +65,18 @@ def _measured(lab: Served, crowd: Crowd, pages: list[Any], seconds: float, witho
     drawn = [_drawn(page) for page in pages]
     time.sleep(seconds)
     end, late = time.monotonic(), lab.probe()
-    in_browsers = [
-        (_drawn(page) - before) / (time.monotonic() - start) for page, before in zip(pages, drawn, strict=True)
-    ]
+    pairs = zip(pages, drawn, strict=True)
+    in_browsers = [(_drawn(page) - before) / (time.monotonic() - start) for page, before in pairs]
     rates = [client.rate(start, end) for client in crowd.clients if client is not without] + in_browsers
-    middle = statistics.median(rates)
+    low, middle, high = min(rates), statistics.median(rates), max(rates)
     return {
         "seconds": seconds,
         "frames_per_second": {
-            "slowest": round(min(rates), 2),
-            "median": round(middle, 2),
-            "fastest": round(max(rates), 2),
+            **{name: round(rate, 2) for name, rate in (("slowest", low), ("median", middle), ("fastest", high))},
             "all_together": round(sum(rates), 1),
             "in_browsers": [round(rate, 2) for rate in in_browsers],
         },
-        "slowest_over_median": round(min(rates) / middle, 2),
+        "slowest_over_median": round(low / middle, 2),
         "event_loop_late_ms": {name: late[name] for name in ("p50", "p95", "p99", "worst", "samples")},
         "server_cpu_cores": round((lab.cpu_seconds() - cpu) / (end - start), 2),
         "clients_cpu_cores": round((_own_cpu() - own) / (end - start), 2),

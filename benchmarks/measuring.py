@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import platform
 import subprocess
 import time
 from argparse import Namespace
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from statistics import median
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 
 MIN_S = 0.03  # a measurement repeats the call until it lasts so long
 PACKAGES = ("pmdviz", "numpy", "numba", "llvmlite", "bokeh", "panel", "panel-material-ui")
@@ -23,22 +23,9 @@ Row = dict[str, Any]
 Call = Callable[[], Any]
 
 
-def figures(value: float, digits: int = 4) -> float:
-    """`value` to so many significant digits."""
-    return float(f"{value:.{digits}g}")
-
-
-# Runs
-
-
-def by_setting(
-    run: Callable[[dict[str, Any], int, int], list[Row]], settings: Sequence[dict[str, Any]], data: range, seeds: range
-) -> list[list[Row]]:
-    """For each setting the rows of all its runs; `run(knobs, data_seed, seed)` gives those of one."""
-    jobs = [(knobs, data_seed, seed) for knobs in settings for data_seed in data for seed in seeds]
-    done = Parallel(n_jobs=-1)(delayed(run)(*job) for job in jobs)
-    each = len(data) * len(seeds)
-    return [[row for one in done[k : k + each] for row in one] for k in range(0, len(done), each)]
+def figures(value: float, digits: int = 4) -> float | None:
+    """`value` to so many significant digits; None where it is not finite."""
+    return float(f"{value:.{digits}g}") if math.isfinite(value) else None
 
 
 def csv_beside(options: Namespace) -> Path | None:
@@ -46,9 +33,8 @@ def csv_beside(options: Namespace) -> Path | None:
     return Path(options.json).with_suffix(".csv") if options.json and options.json != "-" else None
 
 
-def write_rows(path: Path | None, rows: Iterable[Row]) -> None:
+def write_rows(path: Path | None, rows: list[Row]) -> None:
     """Every run, a line or a few each, for checks by other means."""
-    rows = list(rows)
     if path is None:
         return
     with path.open("w", newline="", encoding="utf-8") as file:
@@ -67,7 +53,7 @@ def read_rows(path: Path | None) -> list[Row]:
 
 def arrays_by_row(lines: Iterable[Mapping[str, str]]) -> dict[str, dict[str, np.ndarray]]:
     """Values of every number of every row, in the order of the lines."""
-    found: dict[str, dict[str, list[float]]] = {}
+    found: dict[str, dict[str, Any]] = {}
     for line in lines:
         found.setdefault(line["row"], {}).setdefault(line["name"], []).append(float(line["value"]))
     return {row: {name: np.array(v) for name, v in numbers.items()} for row, numbers in found.items()}
@@ -91,22 +77,13 @@ def arrays_of(rows: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, dict[str
     return arrays
 
 
-# CPU time
-
-
 def race(calls: Mapping[str, Call], rounds: int) -> dict[str, float]:
     """Median CPU milliseconds of each call. In every round each has its turn, so that all meet the same machine."""
-    repeats = {name: _repeats(call) for name, call in calls.items()}
-    seen: dict[str, list[float]] = {name: [] for name in calls}
-    for _ in range(rounds):
-        for name, call in calls.items():
-            seen[name].append(cpu_ms(call, repeats[name]))
-    return {name: median(values) for name, values in seen.items()}
-
-
-def _repeats(call: Call) -> int:
-    call()  # compiles
-    return max(1, int(MIN_S * 1000 / max(cpu_ms(call), 1e-3)))
+    for call in calls.values():
+        call()  # compiles
+    repeats = {name: max(1, int(MIN_S * 1000 / max(cpu_ms(call), 1e-3))) for name, call in calls.items()}
+    seen = [{name: cpu_ms(call, repeats[name]) for name, call in calls.items()} for _ in range(rounds)]
+    return {name: median(times[name] for times in seen) for name in calls}
 
 
 def cpu_ms(call: Call, repeats: int = 1) -> float:
@@ -117,35 +94,23 @@ def cpu_ms(call: Call, repeats: int = 1) -> float:
     return (time.process_time() - start) / repeats * 1000
 
 
-# Circumstances
-
-
 def circumstances() -> dict[str, Any]:
     """What decides about a figure besides the code under test."""
     return {
         "commit": _commit(),
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in PACKAGES}},
+        "versions": {"python": platform.python_version(), **{name: metadata.version(name) for name in PACKAGES}},
         "cpu": _cpu(),
         "cores": os.cpu_count(),
         "load_before": [round(x, 2) for x in os.getloadavg()],
     }
 
 
-def version(name: str) -> str:
-    """Of a package."""
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
-
-
 def _commit() -> str:
     """The checkout's commit, with "+" where files were changed since."""
+    commands = (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "-uno"])
+    pipes = {"cwd": Path(__file__).parent, "capture_output": True, "text": True}
     try:
-        head, dirty = (
-            subprocess.run(["git", *command], cwd=Path(__file__).parent, capture_output=True, text=True).stdout.strip()
-            for command in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "-uno"])
-        )
+        head, dirty = (subprocess.run(["git", *command], **pipes).stdout.strip() for command in commands)
     except OSError:
         return "unknown"
     return head + "+" * bool(dirty) or "unknown"

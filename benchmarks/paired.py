@@ -42,13 +42,6 @@ def serve() -> None:
         print(1000 * (time.process_time() - begun) / done, flush=True)
 
 
-def ask(process: subprocess.Popen, row: int) -> float:
-    """Milliseconds of a row."""
-    process.stdin.write(f"{row}\n")
-    process.stdin.flush()
-    return float(process.stdout.readline())
-
-
 def main() -> int:
     """Print the table; 1 if a row has fallen."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.paired", description=__doc__)
@@ -64,9 +57,12 @@ def main() -> int:
     rank = int(0.5 * options.pairs - 0.98 * options.pairs**0.5)  # of the sign test
     fallen = 0
     for name in [name for name in names[0] if name in names[1]]:
-        times = [
-            [ask(side, own.index(name)) for side, own in zip(sides, names, strict=True)] for _ in range(options.pairs)
-        ]
+        times = []
+        for _ in range(options.pairs):
+            for side, own in zip(sides, names, strict=True):
+                print(own.index(name), file=side.stdin, flush=True)
+                times.append(float(side.stdout.readline()))
+        times = np.reshape(times, (-1, 2))
         ratios = np.sort([here / there for here, there in times])
         low, high = ratios[rank], ratios[-1 - rank]
         fallen += low > FALLEN

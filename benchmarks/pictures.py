@@ -13,7 +13,7 @@ import pmdviz
 from pmdviz.densities.grid import Grid
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
+from tests.support.browser import await_picture, chromium, lab_server, open_page
 
 FILM = Path("assets/lab.gif")
 MEANS, METHODS = Path("assets/mean-of-runs.png"), "pmd,pmd:warm_start=true,smc,gibbs,sgld,svi,npv"
@@ -28,10 +28,9 @@ def run(options: Namespace) -> dict[str, Any]:
     except ImportError as error:
         raise InputError("the pictures need Pillow: pip install 'pmdviz[bench]'") from error
     _draw(*_means())
-    port = free_port()
-    with server(lab_command(port), port), chromium() as browser:
+    with lab_server() as (port, _), chromium() as browser:
         frames = [Image.open(io.BytesIO(shot)) for shot in _film(browser, port)]
-    _write_gif(frames, FILM, Image)
+    _write_gif(frames, Image)
     sizes = {path.name: {"kilobytes": round(path.stat().st_size / 1000)} for path in (FILM, MEANS)}
     return {**sizes, FILM.name: {"frames": len(frames), **sizes[FILM.name]}}
 
@@ -76,19 +75,12 @@ def _film(browser: Any, port: int) -> list[bytes]:
     return shots
 
 
-def _write_gif(frames: list[Any], path: Path, image: Any) -> None:
-    """One palette for all frames, against flicker."""
+def _write_gif(frames: list[Any], image: Any) -> None:
+    """One palette for all frames, that of six of them side by side, against flicker."""
     height = round(FILM_WIDTH * FILM_SIZE[1] / FILM_SIZE[0])
     small = [frame.convert("RGB").resize((FILM_WIDTH, height), image.Resampling.LANCZOS) for frame in frames]
-    palette = _side_by_side(small[:: max(1, len(small) // 6)], image).quantize(COLOURS)
+    some = small[:: max(1, len(small) // 6)]
+    palette = image.fromarray(np.hstack([np.asarray(frame) for frame in some])).quantize(COLOURS)
     drawn = [frame.quantize(palette=palette, dither=image.Dither.NONE) for frame in small]
     durations = [FILM_MS] * (len(drawn) - 1) + [LAST_MS]
-    drawn[0].save(path, save_all=True, append_images=drawn[1:], duration=durations, loop=0, optimize=True)
-
-
-def _side_by_side(frames: list[Any], image: Any) -> Any:
-    """One picture of several, for a palette that holds the colours of all of them."""
-    wide = image.new("RGB", (FILM_WIDTH * len(frames), frames[0].height))
-    for k, frame in enumerate(frames):
-        wide.paste(frame, (FILM_WIDTH * k, 0))
-    return wide
+    drawn[0].save(FILM, save_all=True, append_images=drawn[1:], duration=durations, loop=0, optimize=True)

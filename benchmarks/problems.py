@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -17,43 +18,16 @@ Functions = dict[str, Callable[..., np.ndarray]]
 
 
 class Problem(NamedTuple):
-    """A target and its posterior.
+    """A target with gradients, to which no reference is given, and its posterior."""
 
-    Attributes
-    ----------
-    name : str
-        The kind and the number, such as "collinear_06".
-    kind : str
-        One of KINDS.
-    target : CustomTarget
-        With gradients; no reference is given to it.
-    answer : Answer
-        `mean` and `sd` (d,), `error` of the mean in posterior sds, `sample(rng, n)`.
-    """
-
-    name: str
+    name: str  # the kind and the number, such as "collinear_06"
     kind: str
     target: CustomTarget
     answer: Answer
 
-    @property
-    def mean(self) -> np.ndarray:
-        """E(theta | X), (d,)."""
-        return self.answer.mean
-
-    @property
-    def sd(self) -> np.ndarray:
-        """Posterior sds, (d,)."""
-        return self.answer.sd
-
-
-def problems(seed: int, count: int = 60) -> list[Problem]:
-    """The first `count` problems of a seed, the kinds in turn."""
-    return [problem(seed, number) for number in range(count)]
-
 
 def problem(seed: int, number: int) -> Problem:
-    """One of `problems(seed)`: the same whatever their count. What importance sampling cannot answer is drawn again."""
+    """A problem of a seed, the kinds in turn. What importance sampling cannot answer is drawn again."""
     kind = [*KINDS][number % len(KINDS)]
     name, variants = f"{kind}_{number:02d}", KINDS[kind]
     make, rng = variants[number // len(KINDS) % len(variants)], np.random.default_rng([seed, number])
@@ -93,9 +67,10 @@ def _cauchy(size: int, scale: float) -> Prior:
 
 def log_half_cauchy(scale: float) -> Prior:
     """The logarithm of a half-Cauchy scale."""
+    start = np.log(scale)
     return Prior(
-        lambda u: np.log(2 / np.pi) + (u - np.log(scale)) - np.logaddexp(0, 2 * (u - np.log(scale))),
-        lambda u: 1 - 2 * expit(2 * (u - np.log(scale))),
+        lambda u: np.log(2 / np.pi) + (u - start) - np.logaddexp(0, 2 * (u - start)),
+        lambda u: 1 - 2 * expit(2 * (u - start)),
         lambda rng, m: np.log(scale * np.maximum(np.abs(rng.standard_cauchy((m, 1))), 1e-9)),
         1,
     )
@@ -103,9 +78,10 @@ def log_half_cauchy(scale: float) -> Prior:
 
 def _log_half_normal(scale: float) -> Prior:
     """The logarithm of a half-normal scale."""
+    start = np.log(scale)
     return Prior(
-        lambda u: 0.5 * np.log(2 / np.pi) + (u - np.log(scale)) - 0.5 * np.exp(2 * np.minimum(u - np.log(scale), FAR)),
-        lambda u: 1 - np.exp(2 * np.minimum(u - np.log(scale), FAR)),
+        lambda u: 0.5 * np.log(2 / np.pi) + (u - start) - 0.5 * np.exp(2 * np.minimum(u - start, FAR)),
+        lambda u: 1 - np.exp(2 * np.minimum(u - start, FAR)),
         lambda rng, m: np.log(scale * np.maximum(np.abs(rng.standard_normal((m, 1))), 1e-9)),
         1,
     )
@@ -166,14 +142,6 @@ def _regression(degrees: float, sigma: float | None) -> Functions:
     return {"log_likelihood": log_likelihood, "grad_log_likelihood": gradient}
 
 
-def _logistic_likelihood() -> Functions:
-    """Likelihood of rows (y, x): P(y = 1) = 1 / (1 + exp(-x'b))."""
-    return {
-        "log_likelihood": lambda b, rows: -np.logaddexp(0, (1 - 2 * rows[:, 0]) * (b @ rows[:, 1:].T)).sum(axis=1),
-        "grad_log_likelihood": lambda b, rows: (rows[:, 0] - expit(b @ rows[:, 1:].T)) @ rows[:, 1:],
-    }
-
-
 def _target(name: str, data: np.ndarray, dim: int, *functions: Functions) -> CustomTarget:
     return CustomTarget(name=name, data=data, dim=dim, **{key: f for part in functions for key, f in part.items()})
 
@@ -210,22 +178,13 @@ def _collinear(rng: np.random.Generator, name: str, known: bool) -> tuple[Custom
 def _drawn_regression(
     rng: np.random.Generator, name: str, x: np.ndarray, known: bool, wide: bool
 ) -> tuple[CustomTarget, Answer]:
+    """y = x'b + sigma e, b ~ N(0, sd^2 I): theta = (b, log sigma), or b where sigma is known."""
     n, p = x.shape
     sd, sigma = (10 ** rng.uniform(0, 2), 10 ** rng.uniform(-0.5, 1)) if wide else (1.0, rng.uniform(1, 3))
     y = x @ (min(sd, 3.0) * rng.standard_normal(p)) + sigma * rng.standard_normal(n)
     noise = None if known else _scale_prior(rng, sigma, wide)
-    return normal_regression(name, np.column_stack([y, x]), sd, sigma, noise)
-
-
-def normal_regression(
-    name: str, data: np.ndarray, sd: float, sigma: float, noise: Prior | None
-) -> tuple[CustomTarget, Answer]:
-    """y = x'b + sigma e on rows (y, x), b ~ N(0, sd^2 I): theta = (b, log sigma), log sigma of the prior `noise`.
-
-    Without that prior sigma is known and theta = b; with it `sigma` is where the quadrature looks.
-    """
+    data = np.column_stack([y, x])
     y, x = data[:, 0], data[:, 1:]
-    n, p = x.shape
     near = np.linalg.solve(x.T @ x + sigma**2 / sd**2 * np.eye(p), x.T @ y)  # b is counted from here: nothing cancels
     residual = y - x @ near
 
@@ -265,7 +224,12 @@ def _gibbs(sd: float, sigma: float) -> Callable[..., np.ndarray]:
     return sweep
 
 
-def _drawn_hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tuple[CustomTarget, Answer]:
+def _hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tuple[CustomTarget, Answer]:
+    """Groups with means theta_j ~ N(mu, tau^2) and rows (y, its sd, j), as eight schools: theta = (mu, ..., log tau).
+
+    mu ~ N(0, width^2), log tau of the prior `scale`; between them are the theta_j (centred) or
+    eta_j = (theta_j - mu) / tau.
+    """
     wide, groups = _is_wide(rng), int(rng.integers(3, 9))
     sizes = 1 + rng.integers(0, rng.choice([3, 10, 40]), groups)
     sizes[0] += max(0, 8 - sizes.sum())
@@ -274,16 +238,7 @@ def _drawn_hierarchy(rng: np.random.Generator, name: str, centred: bool) -> tupl
     means = width * rng.standard_normal() + unit * rng.uniform(0, 1.5) * rng.standard_normal(groups)
     group = np.repeat(np.arange(groups), sizes)
     y = means[group] + errors[group] * rng.standard_normal(len(group))
-    return hierarchy(name, np.column_stack([y, errors[group], group]), width, _scale_prior(rng, unit, wide), centred)
-
-
-def hierarchy(name: str, data: np.ndarray, width: float, scale: Prior, centred: bool) -> tuple[CustomTarget, Answer]:
-    """Groups with means theta_j ~ N(mu, tau^2) and rows (y, its sd, j), as eight schools: theta = (mu, ..., log tau).
-
-    mu ~ N(0, width^2), log tau of the prior `scale`; between them are the theta_j (centred) or
-    eta_j = (theta_j - mu) / tau.
-    """
-    groups, middle = int(data[:, 2].max()) + 1, np.log(data[0, 1])
+    data, scale, middle = np.column_stack([y, errors[group], group]), _scale_prior(rng, unit, wide), np.log(errors[0])
     functions = _centred(groups, width, scale) if centred else _not_centred(groups, width, scale)
     answer = over_a_line(_given_tau(data, width, scale), middle - 40, middle + 30)
     return _target(name, data, groups + 2, functions), _recentred(answer) if centred else answer
@@ -361,9 +316,8 @@ def _not_centred(groups: int, width: float, scale: Prior) -> Functions:
     def gradient(theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
         tau, pull = np.exp(np.clip(theta[:, -1:], -FAR, FAR)), standard(theta, rows) / rows[:, 1]
         of_eta = tau * (pull @ _members(rows, groups))
-        return np.hstack(
-            [pull.sum(axis=1, keepdims=True), of_eta, (of_eta * theta[:, 1:-1]).sum(axis=1, keepdims=True)]
-        )
+        of_tau = (of_eta * theta[:, 1:-1]).sum(axis=1, keepdims=True)
+        return np.hstack([pull.sum(axis=1, keepdims=True), of_eta, of_tau])
 
     return _independent(_normal(1, width), _normal(groups, 1.0), scale) | {
         "log_likelihood": lambda theta, rows: _log_normal(standard(theta, rows), rows),
@@ -490,9 +444,8 @@ def _two_roots(rng: np.random.Generator, name: str) -> tuple[CustomTarget, Answe
         shapes = np.broadcast_arrays(np.eye(p) / sd**2, np.broadcast_to(gram, (len(u), p, p)))
         return log_weights, *shapes, left @ x / sigma
 
-    target = _target(
-        name, np.column_stack([y, z, x]), p + 1, _independent(_normal(p, sd), _normal(1, width)), likelihood
-    )
+    prior = _independent(_normal(p, sd), _normal(1, width))
+    target = _target(name, np.column_stack([y, z, x]), p + 1, prior, likelihood)
     return target, over_a_line(given, c - 6 * root, c + 6 * root)
 
 
@@ -527,24 +480,24 @@ def _cauchy_prior(rng: np.random.Generator, name: str) -> tuple[CustomTarget, An
 
 
 def _logistic(rng: np.random.Generator, name: str) -> tuple[CustomTarget, Answer]:
-    """A logistic regression with few rows and a wide prior: a skewed posterior."""
+    """A logistic regression with few rows and a wide prior: a skewed posterior. P(y = 1) = 1 / (1 + exp(-x'b))."""
     p = int(rng.integers(2, 6))
     x = rng.standard_normal((_rows(rng, 8, 60), p))
     x[:, 0] = 1.0
     y = rng.random(len(x)) < expit(x @ (1.5 * rng.standard_normal(p)))
     prior = _independent(_normal(p, 10 ** rng.uniform(0, 1 if _is_wide(rng) else 0.3)))
-    target = _target(name, np.column_stack([y, x]), p, prior, _logistic_likelihood())
+    likelihood: Functions = {
+        "log_likelihood": lambda b, rows: -np.logaddexp(0, (1 - 2 * rows[:, 0]) * (b @ rows[:, 1:].T)).sum(axis=1),
+        "grad_log_likelihood": lambda b, rows: (rows[:, 0] - expit(b @ rows[:, 1:].T)) @ rows[:, 1:],
+    }
+    target = _target(name, np.column_stack([y, x]), p, prior, likelihood)
     return target, by_importance(target, np.zeros(p))
-
-
-def _with(make: Callable[..., tuple[CustomTarget, Answer]], choice: bool) -> Callable[..., tuple[CustomTarget, Answer]]:
-    return lambda rng, name: make(rng, name, choice)
 
 
 KINDS: dict[str, tuple[Callable[..., tuple[CustomTarget, Answer]], ...]] = {
     "unknown_noise": (_unknown_noise,),
-    "collinear": (_with(_collinear, True), _with(_collinear, False)),
-    "hierarchy": (_with(_drawn_hierarchy, True), _with(_drawn_hierarchy, False)),
+    "collinear": (partial(_collinear, known=True), partial(_collinear, known=False)),
+    "hierarchy": (partial(_hierarchy, centred=True), partial(_hierarchy, centred=False)),
     "modes": (_two_means, _prior_modes, _two_roots),
     "heavy_tails": (_student_noise, _cauchy_prior, _logistic, _cauchy_location),
 }

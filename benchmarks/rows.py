@@ -37,18 +37,14 @@ class Row(NamedTuple):
     seeded: Mapping[str, int] = {}  # options that follow the seed: their value is the seed minus this
     specified: Mapping[str, Bounds] = {}  # mean and standard error, elsewhere
 
-    def recipe(self, seed: int) -> Recipe:
-        """What is run."""
-        options = {**self.options, **{name: seed - first for name, first in self.seeded.items()}}
-        endless = {} if self.steps is None else {"budget": None}
-        return Recipe(self.target, self.method, target_options=options, seed=seed, **endless, **self.knobs)
-
     def measure(self, seed: int) -> dict[str, float]:
         """The numbers of the run of this seed."""
         statistic = getattr(statistics, self.statistic)
         if not self.method:
             return statistic(self.drawn(seed))
-        session = Session(self.recipe(seed), metrics_every=10**9)
+        options = {**self.options, **{name: seed - first for name, first in self.seeded.items()}}
+        asked = {"target_options": options, "seed": seed, **({} if self.steps is None else {"budget": None})}
+        session = Session(Recipe(self.target, self.method, **asked, **self.knobs), metrics_every=10**9)
         if self.statistic not in statistics.ON_THE_WAY:
             session.advance(10**9 if self.steps is None else self.steps)
         frame = session.frame
@@ -92,7 +88,7 @@ def run(options: Namespace) -> dict[str, Any]:
                 if (row.name, seed) not in done:
                     found = row.measure(seed)
                     lines += [{"row": row.name, "seed": seed, "name": name, "value": v} for name, v in found.items()]
-            write_rows(path, ({**line, "value": float(line["value"])} for line in lines))
+            write_rows(path, [{**line, "value": float(line["value"])} for line in lines])
     runs = arrays_by_row(lines)
     every = [(name, row) for name, (_, rows) in tables.items() for row in rows]
     return {

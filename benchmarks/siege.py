@@ -1,4 +1,4 @@
-"""Every attack on one served process, one after the other, beside a good session in a process of its own."""
+"""Every attack on one served process, one after the other, beside a good session."""
 
 from __future__ import annotations
 
@@ -10,19 +10,20 @@ import os
 import statistics
 import subprocess
 import sys
-import threading
 import time
 from argparse import Namespace
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from tornado.httpclient import AsyncHTTPClient, HTTPRequest
 from tornado.websocket import WebSocketClosedError, websocket_connect
 
+from tests.support.browser import end
 from tests.support.client import Client
-from tests.support.crowd import Served, served
+from tests.support.crowd import Crowd, Served, served
 from tests.support.mutations import ARRAY
 from tests.support.raw_client import HOST, ask, forged
 from tests.support.wire import TOKEN
@@ -32,15 +33,12 @@ BEFORE_S, WINDOW_S, AFTER_S = 6.0, 2.0, 8.0
 NICENESS = 10  # of the attackers: elsewhere they would not take the server's cores
 LONG, MEGABYTE = 60_000, 1_000_000
 HEAD = '{"msgid":"x","msgtype":"PATCH-DOC"}'
-PAGE = "/?embed=1"
+PAGE, TARGETS = "/?embed=1", ("banana", "mixture")
 Act = Callable[[str, int], Awaitable[Any]]  # of the server's address and its port
 
 
-# Attacks: coroutines that go on until they are cancelled.
-
-
 def again(act: Act, pause: float = 0.0, at_once: int = 1) -> Act:
-    """Do it again and again, in so many tasks at once."""
+    """Do it again and again until it is cancelled, in so many tasks at once."""
 
     async def endless(url: str, port: int) -> None:
         while True:
@@ -90,15 +88,7 @@ def sends(send: Callable[[Client, int], None], pause: float = 0.0) -> Act:
 def change(client: Client, attr: str, new: Any, model: str = "") -> None:
     """Change a property of the model that acknowledges frames, or of the first one whose type is called so."""
     named = (one["id"] for one in client.models.values() if model in one["name"])
-    changed = {"kind": "ModelChanged", "model": {"id": next(named) if model else client.ack_id}}
-    client.wire._send("PATCH-DOC", {"events": [{**changed, "attr": attr, "new": new}]})
-
-
-def choose_target(client: Client, k: int) -> None:
-    """Choose another target."""
-    model = {"id": client.found("title", "Target")["id"]}
-    new = ("banana", "mixture")[k % 2]
-    client.wire._send("PATCH-DOC", {"events": [{"kind": "ModelChanged", "model": model, "attr": "value", "new": new}]})
+    client.wire.patch(next(named) if model else client.ack_id, **{attr: new})
 
 
 def dress(client: Client, k: int) -> None:
@@ -119,8 +109,7 @@ def with_token(kept: bool) -> Act:
     async def attack(url: str, port: int) -> None:
         if kept:
             await (await Client(url).open()).play()
-        page = await AsyncHTTPClient(force_instance=True).fetch(f"{url}/", raise_error=False)
-        token, held = TOKEN.search(page.body.decode())[1], []
+        token, held = TOKEN.search((await read(url, port)).body.decode())[1], []
 
         async def once(url: str, port: int) -> None:
             request = HTTPRequest(url.replace("http", "ws", 1) + "/ws", headers={"Origin": url})
@@ -136,9 +125,9 @@ def with_token(kept: bool) -> Act:
     return attack
 
 
-async def read_page(url: str, port: int) -> None:
+async def read(url: str, port: int) -> Any:
     """A page read to its end, without a websocket."""
-    await AsyncHTTPClient(force_instance=True).fetch(f"{url}{PAGE}", raise_error=False, request_timeout=60)
+    return await AsyncHTTPClient(force_instance=True).fetch(f"{url}{PAGE}", raise_error=False, request_timeout=60)
 
 
 async def pull(url: str, port: int) -> None:
@@ -172,7 +161,7 @@ ATTACKS: dict[str, Act] = {
     "packed_bytes": sends(lambda c, k: change(c, "tags", [{"type": "bytes", "data": INLINE}]), 0.2),  # 40 MB in 54 kB
     "many_strings": sends(lambda c, k: change(c, "tags", [STRINGS], "FileInput"), 0.2),  # 400 MB, retained
     "pages_and_hang_up": raw(PAGE, 0.3, 0.05),
-    "pages_and_stay": again(read_page),
+    "pages_and_stay": again(read),
     "scripts": raw("/autoload.js?bokeh-autoload-element=x", 0.2, 0.05),
     "tokens_again": with_token(kept=False),
     "lists_in_lists": sends(lists_in_lists, 0.5),
@@ -185,7 +174,7 @@ ATTACKS: dict[str, Act] = {
     "empty_parts": sends(lambda c, k: c.wire.send_text(""), 0.0002),
     "keys": sends(lambda c, k: c.press(("space", "right", "left", "r")[k % 4]), 0.001),
     "frames_drawn": sends(lambda c, k: change(c, "drawn", k * 10**6), 0.0002),
-    "targets": sends(choose_target, 0.02),
+    "targets": sends(lambda c, k: c.wire.patch(c.found("title", "Target")["id"], value=TARGETS[k % 2]), 0.02),
     "tabs": sends(lambda c, k: change(c, "active", ("race", "theory", "lab")[k % 3], "TabBar"), 0.02),
     "uploads": sends(lambda c, k: change(c, "value", "QUJD" * MEGABYTE, "FileInput"), 0.2),
     "styles": sends(dress, 0.02),
@@ -196,89 +185,46 @@ ATTACKS: dict[str, Act] = {
 }
 
 
-class Good:
-    """A good session in a process of its own: this module with the server's address."""
-
-    def __init__(self, url: str) -> None:
-        command = [sys.executable, "-m", __name__, url]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=Path(__file__).parents[1]
-        )
-        self.frames: list[float] = []
-        self.errors: list[str] = []
-        threading.Thread(target=self._read, daemon=True).start()
-
-    def _read(self) -> None:
-        for line in self._process.stdout:
-            word, _, rest = line.strip().partition(" ")
-            if word == "frame":
-                self.frames.append(float(rest))
-            else:
-                self.errors.append(line.strip())
-
-    def rates(self, since: float, until: float) -> list[float]:
-        """Frames a second in windows of two seconds."""
-        edges = [since + k * WINDOW_S for k in range(int((until - since) / WINDOW_S))]
-        return [sum(edge <= at < edge + WINDOW_S for at in self.frames) / WINDOW_S for edge in edges]
-
-    def leave(self) -> None:
-        """Close it."""
-        self._process.terminate()
-        self._process.wait()
-
-
-async def play(url: str) -> None:
-    """Play without end; a line for each frame (monotonic seconds), and one for each thing that goes wrong."""
-    client = await (await Client(url).open()).play()
-    told = 0
-    while True:
-        await asyncio.sleep(0.02)
-        for at in client.frames[told:]:
-            print(f"frame {at}", flush=True)
-        told = len(client.frames)
-        for words in client.errors:
-            print(f"error at {time.monotonic():.1f}: {words}", flush=True)
-        client.errors.clear()
-
-
 def run(options: Namespace) -> dict[str, Any]:
     """For each attack: the good session's frames before and meanwhile, memory, lines of the log, what is left."""
     seconds = 6 if options.quick else options.seconds
     figures: dict[str, Any] = {"server": [], "attacks": {}}
-    for name, attack in ATTACKS.items():
+    for name in ATTACKS:
         try:
             with served("--max-sessions", "30") as server:
-                figures["attacks"][name] = _besieged(server, attack, seconds)
+                figures["attacks"][name] = _besieged(server, name, seconds)
         except Exception as error:  # a server that breaks is a result too
             figures["attacks"][name] = {"stopped": f"{type(error).__name__}: {str(error)[:200]}"}
     return figures
 
 
-def _besieged(server: Served, attack: Act, seconds: float) -> dict[str, Any]:
-    good, late = Good(server.url), time.monotonic() + 120
-    while len(good.frames) <= 20:
-        if time.monotonic() > late:
-            raise TimeoutError("the good session got no frames")
-        time.sleep(0.05)
+def _besieged(server: Served, name: str, seconds: float) -> dict[str, Any]:
+    """The good session plays in this process; the attackers, which must not take the server's cores, in another."""
+    crowd = Crowd(server.url)
+    good = crowd.join(1)[0]
+    crowd.do(good.until(lambda: len(good.frames) > 20))
     time.sleep(BEFORE_S)
-    os.setpriority(os.PRIO_PROCESS, 0, NICENESS)
-    memory, lines, start = server.megabytes(), _lines(server), time.monotonic()
-    peak = [memory]
-    asyncio.run(_attacked(attack, server, seconds, peak))
-    stop = time.monotonic()
-    with suppress(PermissionError):  # without rights it stays, and the next server begins with it too
-        os.setpriority(os.PRIO_PROCESS, 0, 0)
-    written = _lines(server) - lines
+    lines, memory, start = len(server.complaints([""])), [server.megabytes()], time.monotonic()  # every line of the log
+    command = [sys.executable, "-m", __name__, name, server.url]
+    attackers = subprocess.Popen(command, cwd=Path(__file__).parents[1], stderr=subprocess.DEVNULL)
+    while time.monotonic() < start + seconds and attackers.poll() is None:
+        time.sleep(0.1)
+        with suppress(Exception):
+            memory.append(server.megabytes())
+    if attackers.poll() is not None:
+        raise RuntimeError("the attackers gave up")
+    end(attackers)
+    stop, written = time.monotonic(), len(server.complaints([""])) - lines
     time.sleep(AFTER_S)
-    before, meanwhile = good.rates(start - BEFORE_S, start), good.rates(start, stop)
-    good.leave()
+    before, meanwhile = _rates(good, start - BEFORE_S, start), _rates(good, start, stop)
+    crowd.leave()
     return {
         "frames_per_second_before": statistics.median(before),
         "meanwhile": statistics.median(meanwhile),
         "worst_two_seconds": min(meanwhile),
-        "mean_after": statistics.mean(good.rates(stop, stop + AFTER_S)),
-        "mb_more_at_most": round(max(peak) - memory, 1),
-        "mb_more_after": round(server.megabytes() - memory, 1),
+        "mean_after": statistics.mean(_rates(good, stop, stop + AFTER_S)),
+        "mb_more_at_most": round(max(memory) - memory[0], 1),
+        "mb_more_after": round(server.megabytes() - memory[0], 1),
         "log_lines": written,
         "alive": server.process.is_running() and ask(server.port, "/liveness", timeout=5).status == 200,
         "errors_of_the_good_session": good.errors,
@@ -286,21 +232,12 @@ def _besieged(server: Served, attack: Act, seconds: float) -> dict[str, Any]:
     }
 
 
-async def _attacked(attack: Act, server: Served, seconds: float, peak: list[float]) -> None:
-    task = asyncio.ensure_future(attack(server.url, server.port))
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and not task.done():
-        await asyncio.sleep(0.1)
-        with suppress(Exception):
-            peak.append(server.megabytes())
-    task.cancel()
-    with suppress(asyncio.CancelledError, Exception):
-        await task
-
-
-def _lines(server: Served) -> int:
-    return len(Path(server._log.name).read_text(encoding="utf-8", errors="replace").splitlines())
+def _rates(client: Client, since: float, until: float) -> list[float]:
+    """Frames a second in windows of two seconds."""
+    edges = [since + k * WINDOW_S for k in range(int((until - since) / WINDOW_S))]
+    return [sum(edge <= at < edge + WINDOW_S for at in client.frames) / WINDOW_S for edge in edges]
 
 
 if __name__ == "__main__":
-    asyncio.run(play(sys.argv[1]))
+    os.nice(NICENESS)
+    asyncio.run(ATTACKS[sys.argv[1]](sys.argv[2], urlsplit(sys.argv[2]).port))

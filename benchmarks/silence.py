@@ -14,7 +14,6 @@ import numpy as np
 
 from benchmarks.measuring import figures
 from benchmarks.problems import KINDS, Problem, problem
-from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, words_of
@@ -22,8 +21,7 @@ from pmdviz.experiments.goodness_of_fit import rate_of
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, find_method
 
-OPTIONS = {"seed": 1, "count": 60, "jobs": 1}
-IN_PARTS = True  # takes --methods and --only
+OPTIONS = {"seed": 1, "count": 60, "jobs": 1, "methods": None, "only": None}
 MOST_SECONDS = 20.0  # of CPU time; a run that takes longer is cut off and does not count
 MOST_OFF, RATIOS = 0.3, (0.7, 1.4)  # of a mean in posterior sds, and of sds to the posterior's
 RARELY = 10**6  # iterations between measured frames: the last one is always measured
@@ -47,9 +45,8 @@ class Ending(NamedTuple):
         return [self.result, *more.get((self.result, bool(self.caveat)), [])]
 
     def __str__(self) -> str:
-        figure = (
-            f" off {self.off:.3g}, sd ratios {self.ratios[0]:.3g} to {self.ratios[1]:.3g}," if self.off >= 0 else ""
-        )
+        low, high = self.ratios
+        figure = f" off {self.off:.3g}, sd ratios {low:.3g} to {high:.3g}," if self.off >= 0 else ""
         return f"{self.counted[-1]}:{figure} {self.seconds:.1f} s" + (f": {self.caveat}" if self.caveat else "")
 
 
@@ -107,21 +104,18 @@ def ended(one: Problem, method: str, seed: int) -> Ending:
             if time.process_time() - began > MOST_SECONDS:
                 return Ending("cut_off", seconds=MOST_SECONDS)
         mean, sd = session.run.mean(), np.sqrt(np.diag(np.atleast_2d(session.run.cov())))
-        caveat = "" if _of_something_else(session.frame) else session.frame.caveat
+        frame = session.frame  # a caveat that is not of means and sds, such as of a biased log Z, does not count
+        of_q = frame.method.caveat_is_of_q or frame.caveat != frame.method.caveat(frame.state, frame.knobs)
+        caveat = frame.caveat if of_q else ""
     except Exception as error:  # whatever it is, it is the method's failure and not the bench's
         words = f"{type(error).__name__}: {words_of(error)}"
         return Ending("failed", words, seconds=time.process_time() - began)
     return judged(one, mean, sd, caveat)._replace(seconds=time.process_time() - began)
 
 
-def _of_something_else(frame: Frame) -> bool:
-    """Whether the caveat says nothing of means and sds, such as of a biased log Z: neither an alarm nor a warning."""
-    return not frame.method.caveat_is_of_q and frame.caveat == frame.method.caveat(frame.state, frame.knobs)
-
-
 def judged(one: Problem, mean: np.ndarray, sd: np.ndarray, caveat: str) -> Ending:
     """Wrong: a mean off by more than MOST_OFF posterior sds, or an sd outside RATIOS of the posterior's."""
-    off, ratios = float((np.abs(mean - one.mean) / one.sd).max()), sd / one.sd
+    off, ratios = float((np.abs(mean - one.answer.mean) / one.answer.sd).max()), sd / one.answer.sd
     right = off <= MOST_OFF and RATIOS[0] <= ratios.min() and ratios.max() <= RATIOS[1]
     return Ending("right" if right else "wrong", caveat, off, (float(ratios.min()), float(ratios.max())))
 
@@ -139,30 +133,27 @@ def summary(rows: list[Row]) -> dict[str, Any]:
             for counter in (by_method.setdefault(method, Counter()), by_kind[row.kind]):
                 counter.update(ending.counted)
     every = sum(by_method.values(), Counter())
+
+    def counts(counter: Counter[str]) -> dict[str, int]:
+        return {name: counter[name] for name in COUNTS}
+
     return {
         "wrong_is": f"a mean off by more than {MOST_OFF} posterior sds, or a ratio of sds outside {RATIOS}",
         "all": {
-            **_counts(every),
+            **counts(every),
             "silent_among_wrong": _share(every["silent"], every["wrong"]),
             "false_alarms_among_right": _share(every["false_alarms"], every["right"]),
         },
-        "kinds": {kind: _counts(counter) for kind, counter in by_kind.items()},
-        "methods": {method: _counts(by_method[method]) for method in sorted(by_method)},
+        "kinds": {kind: counts(counter) for kind, counter in by_kind.items()},
+        "methods": {method: counts(by_method[method]) for method in sorted(by_method)},
         "do_not_apply": {
-            method: {
-                words: ", ".join(f"{kind} {times}" for kind, times in kinds.items()) for words, kinds in of.items()
-            }
+            method: {words: ", ".join(f"{kind} {n}" for kind, n in kinds.items()) for words, kinds in of.items()}
             for method, of in missing.items()
         },
         "runs": {
-            row.name: {method: str(each) for method, each in row.endings.items() if each.result != "does_not_apply"}
-            for row in rows
+            row.name: {m: str(end) for m, end in row.endings.items() if end.result != "does_not_apply"} for row in rows
         },
     }
-
-
-def _counts(counter: Counter[str]) -> dict[str, int]:
-    return {name: counter[name] for name in COUNTS}
 
 
 def _share(part: int, whole: int) -> dict[str, float] | None:

@@ -42,9 +42,7 @@ def run(options: Namespace) -> dict[str, Any]:
             "iterations_fewest": min(iterations),
             "memory_mb": memory,
             "grown_after_the_first_mb": round(lab.megabytes() - settled, 1),
-            "left": {
-                name: [before[name], after[name]] for name in ("sessions", "labs", "tasks", "threads", "callbacks")
-            },
+            "left": {name: [before[name], after[name]] for name in LEFT},
             "end": _end(lab, crowd),
         }
         figures["errors"] = errors + lab.complaints()
@@ -56,9 +54,7 @@ async def _visits(url: str, number: int, before: int) -> list[Client]:
 
 
 async def _visit(url: str, cut: bool) -> Client:
-    client = Client(url)
-    await client.open()
-    await client.play()
+    client = await (await Client(url).open()).play()
     await asyncio.sleep(PLAYED_S)
     await client.until(lambda: client.iteration >= 1)
     await client.close(cut)

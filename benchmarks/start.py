@@ -14,11 +14,11 @@ from contextlib import contextmanager
 from statistics import median
 from typing import Any
 
-from tests.support.browser import await_picture, choose_setting, chromium, free_port, lab_command, open_page, server
+from benchmarks.scripts import script
+from tests.support.browser import await_picture, choose_setting, chromium, end, lab_server, open_page
 
 TIMES = 7
 HEAVY = ("numba", "scipy", "panel", "bokeh", "param", "numpy")
-IMPORT = "import pmdviz"
 HELD = f"import sys; import pmdviz; print(*(name for name in {HEAVY!r} if name in sys.modules))"
 # numba imports scipy.linalg where it finds SciPy, which is no dependency of this package.
 WITHOUT_SCIPY = (
@@ -27,27 +27,7 @@ WITHOUT_SCIPY = (
 MOST_S = 300.0  # that a cold page may take
 CHOSEN_S = 10.0
 CHOICE = {"Target": "Banana (2-D)", "Method": "Stein variational gradient descent"}
-PLAY_JS = """
-async () => {
-  const picture = pmdviz.picture(), began = performance.now()
-  pmdviz.find(".pmdviz-play").shadowRoot.querySelector("button").click()
-  while (!(pmdviz.iteration() >= 1 && pmdviz.picture() !== picture)) await new Promise(requestAnimationFrame)
-  return (performance.now() - began) / 1000
-}
-"""  # until iteration and pixels have changed
 CHOSEN_JS = """!pmdviz.model('acknowledge').shown.includes('"schedule"')"""  # a knob of pmd
-REST_JS = """
-async () => {
-  let longest = 0, last = pmdviz.iteration(), at = performance.now(), live = null
-  for (;;) {
-    await new Promise(requestAnimationFrame)
-    const now = performance.now(), iteration = pmdviz.iteration()
-    if (iteration !== last || iteration >= 200) { longest = Math.max(longest, now - at); last = iteration; at = now }
-    if (!pmdviz.model("acknowledge").recorded) live ??= now
-    if (live && now - live > 2000) return longest / 1000
-  }
-}
-"""  # the longest time without a new iteration, until two seconds after the live run has taken over
 RUN = ("run", "--target", "mixture", "--method", "pmd", "--seed", "0", "--json")  # a file follows
 
 
@@ -58,8 +38,12 @@ def run(options: Namespace) -> dict[str, Any]:
     with chromium() as browser:
         figures["first_minute_idle"] = first_minute(browser)
         figures["another_run_after_10_s"] = another_run(browser)
-        with busy_loops(2):
+        loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(2)]
+        try:
             figures["first_minute_beside_two_python_loops"] = first_minute(browser)
+        finally:
+            for loop in loops:
+                end(loop)
     return figures | {"load_after": [round(x, 2) for x in os.getloadavg()]}
 
 
@@ -70,7 +54,7 @@ def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
     cold = seconds(*module, *whole_run, NUMBA_CACHE_DIR=empty)
     return {
         "python_alone": medians(times, "-c", "pass"),
-        "import_pmdviz": medians(times, "-c", IMPORT),
+        "import_pmdviz": medians(times, "-c", "import pmdviz"),
         "imported_with_it": subprocess.run([sys.executable, "-c", HELD], capture_output=True, text=True).stdout.split(),
         "list": medians(times, *module, "list", "--json", out),
         "run_20000_with_floor": medians(times, *module, *whole_run),
@@ -83,22 +67,9 @@ def _figures(times: int, empty: str, out: str) -> dict[str, Any]:
 @contextmanager
 def cold_server() -> Iterator[tuple[int, float]]:
     """A server with an empty cache of kernels: its port, and when it first answered."""
-    port = free_port()
     with tempfile.TemporaryDirectory(prefix="pmdviz-cold-", ignore_cleanup_errors=True) as cache:
-        with server(lab_command(port), port, NUMBA_CACHE_DIR=cache):
+        with lab_server(NUMBA_CACHE_DIR=cache) as (port, _):
             yield port, time.monotonic()
-
-
-@contextmanager
-def busy_loops(number: int) -> Iterator[None]:
-    """So many other processes of normal priority that keep a core busy each."""
-    loops = [subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(number)]
-    try:
-        yield
-    finally:
-        for loop in loops:
-            loop.kill()
-            loop.wait()
 
 
 def first_minute(browser: Any) -> dict[str, float]:
@@ -107,8 +78,8 @@ def first_minute(browser: Any) -> dict[str, float]:
         page = open_page(browser, port)
         await_picture(page, MOST_S)
         found = {"page_s": time.monotonic() - answered}
-        found["click_to_motion_s"] = page.evaluate(PLAY_JS)
-        found["longest_rest_s"] = page.evaluate(REST_JS)
+        found["click_to_motion_s"] = page.evaluate(script("play"))
+        found["longest_rest_s"] = page.evaluate(script("rest"))
         found["live_s"] = time.monotonic() - answered
         page.close()
         return {name: round(value, 2) for name, value in found.items()}
@@ -120,7 +91,7 @@ def another_run(browser: Any) -> dict[str, Any]:
         playing, page = open_page(browser, port), open_page(browser, port)
         for each in (playing, page):
             await_picture(each, MOST_S)
-        playing.evaluate(PLAY_JS)
+        playing.evaluate(script("play"))
         page.wait_for_timeout(max(0.0, 1000 * (CHOSEN_S + answered - time.monotonic())))
         chosen = time.monotonic()
         for label, title in CHOICE.items():
@@ -140,12 +111,7 @@ def medians(times: int, *arguments: str) -> dict[str, float]:
 
 def seconds(*arguments: str, **environment: str) -> tuple[float, float]:
     """Wall and CPU seconds of one new process. CalledProcessError if it fails."""
-    before, start = _children_cpu(), time.perf_counter()
-    command = [sys.executable, *arguments]
-    subprocess.run(command, env={**os.environ, **environment}, check=True, capture_output=True)
-    return time.perf_counter() - start, _children_cpu() - before
-
-
-def _children_cpu() -> float:
-    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return usage.ru_utime + usage.ru_stime
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    subprocess.run([sys.executable, *arguments], env={**os.environ, **environment}, check=True, capture_output=True)
+    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime

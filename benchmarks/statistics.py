@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.chains import k_hat
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.session import Session
 from pmdviz.methods.mcmc import judged_draws
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix
@@ -32,6 +34,11 @@ class End(NamedTuple):
     steps: int | None = None
 
     @property
+    def frame(self) -> Frame:
+        """The last one of the session."""
+        return self.session.frame
+
+    @property
     def ess(self) -> float:
         """As a share of the points."""
         return 1 / float((self.weights**2).sum()) / len(self.weights)
@@ -39,8 +46,8 @@ class End(NamedTuple):
     @property
     def log_z_error(self) -> float:
         """In nats."""
-        frame = self.session.frame
-        return float(frame.method.log_z(frame.state, frame.knobs, frame.target) - frame.target.reference().log_z)
+        log_z = self.frame.method.log_z(self.frame.state, self.frame.knobs, self.target)
+        return float(log_z - self.target.reference().log_z)
 
     @property
     def squares(self) -> np.ndarray:
@@ -48,19 +55,15 @@ class End(NamedTuple):
         return np.diag(self.target.reference().cov)
 
 
-def variance_ratio(end: End) -> Numbers:
-    """The particles' mean variance over the target's, without any smoothing kernel."""
-    return {"value": float(end.points.var(axis=0).mean() / end.squares.mean())}
+def value(of: Callable[[End], float]) -> Callable[[End], Numbers]:
+    """A statistic of one number."""
+    return lambda end: {"value": float(of(end))}
 
 
-def lightest_mode(end: End) -> Numbers:
-    """The mass of q in the mode where it has least."""
-    return {"value": min(modes(end.target).masses_of(end.session.frame.density))}
-
-
-def total_variation(end: End) -> Numbers:
-    """TV to the exact density."""
-    return {"value": float(end.session.frame.metrics["tv"])}
+variance_ratio = value(lambda end: end.points.var(axis=0).mean() / end.squares.mean())  # without a smoothing kernel
+lightest_mode = value(lambda end: min(modes(end.target).masses_of(end.frame.density)))  # its mass under q
+total_variation = value(lambda end: end.frame.metrics["tv"])
+variance = value(lambda end: end.frame.density.cov[0, 0])  # of q, in its first coordinate
 
 
 def squared_errors(end: End) -> Numbers:
@@ -80,14 +83,9 @@ def squared_errors(end: End) -> Numbers:
 
 def judged(end: End) -> Numbers:
     """Those of these metrics that the run has, and 1 where it carries a caveat, else 0."""
-    frame = end.session.frame
+    frame = end.frame
     found = {name: frame.metrics.get(name) for name in ("tv", "kl_forward", "mean_error", "ess", "ancestors")}
     return {name: float(v) for name, v in found.items() if v is not None} | {"caveat": float(bool(frame.caveat))}
-
-
-def variance(end: End) -> Numbers:
-    """Of q, in its first coordinate."""
-    return {"value": float(end.session.frame.density.cov[0, 0])}
 
 
 def log_z_error(end: End) -> Numbers:
@@ -110,13 +108,13 @@ def divergence(end: End) -> Numbers:
 
     With log w = log p - log q of weights that were never resampled it is log Z - mean of log w, in nats.
     """
-    log_w = end.session.frame.state.log_weights
+    log_w = end.frame.state.log_weights
     return evidence(end) | {"kl": -float((log_w + np.log(len(log_w)) + end.log_z_error).mean())}
 
 
 def adaptive(end: End) -> Numbers:
     """KL(p || q) and KL(q || p) of the fitted mixture q, the ESS as a share of the draws, log Z's error; in nats."""
-    frame, rng, num = end.session.frame, np.random.default_rng(0), 20_000
+    frame, rng, num = end.frame, np.random.default_rng(0), 20_000
     p, q = end.target.exact, frame.densities["mixture"]
     of_p, of_q = p.sample(rng, num), q.sample(rng, num)
     return {
@@ -134,8 +132,7 @@ def weighed(end: End) -> Numbers:
 
 def control_variates(end: End) -> Numbers:
     """The same by weights K^-1 1 / (1'K^-1 1), which may be below 0 (Oates, Girolami, Chopin 2017, eq. 8)."""
-    frame = end.session.frame
-    rows, K = discrepancy_matrix(frame.state, frame.target, frame.knobs)
+    rows, K = discrepancy_matrix(end.frame.state, end.target, end.frame.knobs)
     found, scale = np.zeros(len(end.points)), 1 / np.sqrt(np.diag(K))
     found[rows] = scale * np.linalg.solve(scale[:, None] * K * scale, scale)
     return squared_errors(end._replace(weights=found / found.sum()))
@@ -143,7 +140,7 @@ def control_variates(end: End) -> Numbers:
 
 def discrepancy(end: End) -> Numbers:
     """MMD^2 of the weighted particles to 2,000 exact draws, k = exp(-|x-y|^2 / med^2) with their median distance."""
-    x, w, frame = end.points, end.weights, end.session.frame
+    x, w, frame = end.points, end.weights, end.frame
     draws = end.target.reference().sample(np.random.default_rng([end.seed, 3]), DRAWS)
     h = float(np.median(squared_distances(draws[:PAIRS], draws[:PAIRS])[np.triu_indices(PAIRS, 1)]))
     own, across, exact = (np.exp(-squared_distances(a, b) / h) for a, b in ((x, x), (x, draws), (draws, draws)))
@@ -170,13 +167,13 @@ def described(end: End) -> Numbers:
     exact = (h / (h + 4 * v)) ** (d / 2) * p @ np.exp(-squared_distances(means, means) / (h + 4 * v)) @ p
     variance = float((w @ (x - w @ x) ** 2).mean())
     found = {"mmd2": float(within - 2 * across + exact), "variance": variance, "ratio": variance / end.squares.mean()}
-    return found if end.session is None else {**found, "steps": float(end.session.frame.iteration)}
+    return found if end.session is None else {**found, "steps": float(end.frame.iteration)}
 
 
 def tv_states(end: End) -> Numbers:
     """TV to the exact probabilities of a few states."""
     if end.session is not None:
-        return {"tv_states": float(end.session.frame.metrics["tv_states"])}
+        return {"tv_states": float(end.frame.metrics["tv_states"])}
     p = end.target.probabilities
     drawn = np.random.default_rng([end.seed, 1]).multinomial(len(end.points), p) / len(end.points)
     return {"tv_states": float(0.5 * np.abs(drawn - p).sum())}
@@ -198,7 +195,7 @@ def lattice(end: End) -> Numbers:
     if target.name == "ising":
         found["neighbours"] = float(((w @ _products(x) - _products(y).mean(axis=0)) ** 2).mean())
     if end.session is not None and end.session.method.name == "discrete_gf_svgd":
-        found["ess"] = end.session.frame.info.scalars["ess_of_ratios"] / len(x)
+        found["ess"] = end.frame.info.scalars["ess_of_ratios"] / len(x)
     return found
 
 
@@ -211,13 +208,12 @@ def _products(points: np.ndarray) -> np.ndarray:
 
 def nets(end: End) -> Numbers:
     """What held-out digits say of an ensemble of binary nets."""
-    metrics = end.session.frame.metrics
-    return {name: float(metrics[name] or 0.0) for name in ("accuracy", "single_accuracy", "log_loss")}
+    return {name: float(end.frame.metrics[name] or 0.0) for name in ("accuracy", "single_accuracy", "log_loss")}
 
 
 def of_moments(end: End) -> Numbers:
     """Root mean squares over the coordinates: of the means' errors in posterior sds, of the log of the sds' ratios."""
-    q, reference, sd = end.session.frame.density, end.target.reference(), np.sqrt(end.squares)
+    q, reference, sd = end.frame.density, end.target.reference(), np.sqrt(end.squares)
     ratios = np.sqrt(np.diag(q.cov)) / sd
     return {
         "mean": float(np.sqrt((((q.mean - reference.mean) / sd) ** 2).mean())),
@@ -228,7 +224,7 @@ def of_moments(end: End) -> Numbers:
 
 def annealed(end: End) -> Numbers:
     """Errors of log Z from below and from above in nats, the ESS, k-hat, and sds over exact ones."""
-    frame, reference = end.session.frame, end.target.reference()
+    frame, reference = end.frame, end.target.reference()
     above = frame.method.log_z_above(frame.state, frame.knobs, frame.target)
     weights, points = np.exp(frame.state.log_weights), frame.state.particles
     variance = (weights[:, None] * (points - weights @ points) ** 2).sum(axis=0)
@@ -239,9 +235,6 @@ def annealed(end: End) -> Numbers:
         "khat": k_hat(frame.state.log_weights),
         "sd_ratio": float(np.sqrt(variance / end.squares).mean()),
     }
-
-
-# Of mean fields
 
 
 def laplace_ratios(target: Target) -> np.ndarray:
@@ -294,7 +287,7 @@ def of_pair(end: End) -> Numbers:
 
 def of_modes(end: End) -> Numbers:
     """Where the particles are, and KL(q, p) in nats from draws of q."""
-    q, (first, second) = end.session.frame.density, end.points.mean(axis=0)
+    q, (first, second) = end.frame.density, end.points.mean(axis=0)
     draws = q.sample(np.random.default_rng(end.seed), 20_000)
     kl = (q.log_density(draws) - end.target.exact.log_density(draws)).mean()
     return {"first": float(first), "second": float(second), "kl": float(kl)}
@@ -309,21 +302,16 @@ def volatility(end: End) -> Numbers:
     found = []
     for _ in range(LOOKS):
         end.session.advance(round(LAST * end.steps / LOOKS))
-        found.append(_closed_forms(end.session))
+        (mean, variance), (shape, scale) = (end.frame.state.closed[name] for name in ("μ", "σ²"))
+        phi, s2 = np.tanh(end.frame.state.particles[:, 2]), scale / (shape - 1)  # by its particles; inverse gamma
+        middles = {"mu": mean, "phi": phi.mean(), "s2": s2}
+        found.append({**middles, "mu_sd": np.sqrt(variance), "phi_sd": phi.std(), "s2_sd": s2 / np.sqrt(shape - 2)})
     return {name: float(np.mean([each[name] for each in found])) for name in found[0]}
-
-
-def _closed_forms(session: Session) -> Numbers:
-    """Normal and inverse gamma in closed form, phi by its particles."""
-    (mean, variance), (shape, scale) = (session.frame.state.closed[name] for name in ("μ", "σ²"))
-    phi, s2 = np.tanh(session.frame.state.particles[:, 2]), scale / (shape - 1)
-    middles = {"mu": mean, "phi": phi.mean(), "s2": s2}
-    return middles | {"mu_sd": np.sqrt(variance), "phi_sd": phi.std(), "s2_sd": s2 / np.sqrt(shape - 2)}
 
 
 def scores(end: End) -> Numbers:
     """Scores on held-out rows, and the variance of y that a mean square error is to be held against."""
-    metrics = end.session.frame.metrics
+    metrics = end.frame.metrics
     names = ("pps", "expected_log_loss", "nlpd", "log_loss", "pps_seed", "misclassification")
     found = {name: float(metrics[name]) for name in names if metrics[name] is not None}
     if metrics["rmse"] is not None:

@@ -10,7 +10,7 @@ import csv
 import io
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -44,16 +44,14 @@ def judged(measured: Path = MEASURED) -> list[Verdict]:
         titles = given.get("data", {"": ""})
         runs = runs_of(measured, given["measured"], "" in titles)
         for claim, cases in given["claims"].items():
-            answers = list(_answers(cases, runs, titles))
+            answers = [
+                (words, titles[name], judge(runs[name], *rule))
+                for words, asked, *rule in cases
+                for name in (titles if asked == "*" else [asked])
+            ]
             verdict = verdict_of([answer for *_, answer in answers])
             found += [Verdict(topic, claim, verdict, words, data, *answer) for words, data, answer in answers]
     return found
-
-
-def _answers(cases: Iterable[list[Any]], runs: Mapping[str, Any], titles: Mapping[str, str]) -> Iterator[Any]:
-    for words, asked, *rule in cases:
-        for name in titles if asked == "*" else [asked]:
-            yield words, titles[name], judge(runs[name], *rule)
 
 
 def runs_of(measured: Path, names: list[str], whole: bool) -> dict[str, Any]:

@@ -24,36 +24,6 @@ DEFINITIONS = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 NO_CODE = {*(tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)}
 EMBEDDED = re.compile(r"</?[a-z][\w-]*(\s[^<>]*)?>|=>|\bfunction\s*\(|document\.|\{\s*[a-z-]+:[^{}]*;")
 SCREENS = ((1440, 900), (1366, 625), (390, 844))
-BESIDE_JS = """() => {
-  const b = pmdviz.find(".pmdviz-stage").getBoundingClientRect()
-  const wide = Math.min(b.right, innerWidth) - Math.max(b.left, 0)
-  const high = Math.min(b.bottom, innerHeight) - Math.max(b.top, 0)
-  return 100 - 100 * wide * high / innerWidth / innerHeight
-}"""
-CONTROLS_JS = """() => {
-  const kinds = "[tabindex]:not([tabindex^='-'])," +
-    "button, input, select, textarea, a[href], summary, [role=slider], [role=checkbox], [role=tab]"
-  const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2
-  const on_top = (x, y) => {
-    let e = document.elementFromPoint(x, y), inner
-    while ((inner = e?.shadowRoot?.elementFromPoint(x, y)) && inner !== e) e = inner
-    return e
-  }
-  const holds = (e, inner) => { for (; inner; inner = inner.parentNode ?? inner.host) if (inner === e) return true }
-  const seen = []
-  const look = (root) => {
-    for (const e of root.querySelectorAll("*")) {
-      if (e.shadowRoot) look(e.shadowRoot)
-      const b = e.getBoundingClientRect()
-      if (!e.matches(kinds) || b.width * b.height < 2 || !e.checkVisibility({visibilityProperty: true})) continue
-      if (b.bottom <= 0 || b.right <= 0 || b.top >= innerHeight || b.left >= innerWidth) continue
-      const top = on_top(middle(b.left, b.right, innerWidth), middle(b.top, b.bottom, innerHeight))
-      if (holds(e, top) || e.labels?.length) seen.push(`${e.tagName} ${e.ariaLabel ?? e.textContent.trim()}`)
-    }
-  }
-  look(document)
-  return seen
-}"""
 
 
 class Row(NamedTuple):
@@ -94,31 +64,21 @@ ROWS = (
 
 
 def run(options: Namespace) -> dict[str, int]:
-    """Every figure but the controls on the page, which need a browser; for `pmdviz bench weight`."""
-    return measured(page=False)
-
-
-def measured(page: bool) -> dict[str, int]:
-    """The figures by their keys."""
+    """The figures by their keys; those of the page, which need a browser, where `options.page` is true."""
     with tempfile.TemporaryDirectory() as folder:
         package = Counter[str]()
         for source in formatted("pmdviz", Path(folder)):
             package.update(code_figures(source))
-        lines = {name: sum(map(line_count, formatted(name, Path(folder)))) for name in ("tests", "benchmarks")}
-    figures = {**package, "test_lines": lines["tests"], "test_items": test_items()}
-    figures |= {"benchmark_lines": lines["benchmarks"], **doc_figures(), **file_figures(), **import_figures()}
-    return {**figures, **page_figures()} if page else figures
+        tests, benches = (len("".join(formatted(name, Path(folder))).splitlines()) for name in ("tests", "benchmarks"))
+    figures = {**package, "test_lines": tests, "test_items": test_items(), "benchmark_lines": benches}
+    figures |= {**doc_figures(), **file_figures(), **import_figures()}
+    return {**figures, **page_figures()} if getattr(options, "page", False) else figures
 
 
 def tracked(folder: str, *suffixes: str) -> list[Path]:
     """The files of a folder that git tracks, or would track once they are added."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split("\0")
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", folder]
+    listed = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split("\0")
     paths = [ROOT / name for name in listed if name]
     return [path for path in paths if path.is_file() and (not suffixes or path.suffix in suffixes)]
 
@@ -135,26 +95,24 @@ def formatted(folder: str, place: Path) -> Iterator[str]:
         yield path.read_text(encoding="utf-8")
 
 
-def line_count(source: str) -> int:
-    """Lines of a file, blank ones included."""
-    return len(source.splitlines())
-
-
 def code_figures(source: str) -> dict[str, int]:
     """The figures of one module."""
     nodes = list(ast.walk(ast.parse(source)))
-    docstrings = {id(found): found for node in nodes if isinstance(node, DEFINITIONS) and (found := docstring(node))}
-    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and id(node) not in docstrings]
+    docstrings = [found for node in nodes if isinstance(node, DEFINITIONS) and (found := docstring(node))]
+    strings = [node.value for node in nodes if isinstance(node, ast.Constant) and node not in docstrings]
+    typed = [kind for node in nodes for name in ("annotation", "returns") if (kind := getattr(node, name, None))]
+    said = [part for kind in typed for part in ast.walk(kind) if isinstance(part, ast.Name)]
+    called = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)]
+    loose = [one for one in said if one.id in ("Any", "object")] + [one for one in called if one.id == "cast"]
+    embedded = [text for text in strings if isinstance(text, str) and EMBEDDED.search(text)]
     return {
         "modules": 1,
-        "code_lines": len(code_lines(source, docstrings.values())),
+        "code_lines": len(code_lines(source, docstrings)),
         "statements": sum(isinstance(node, ast.stmt) for node in nodes),
-        "loose_types": sum(map(loose, annotations(nodes))) + source.count("# type: ignore") + casts(nodes),
+        "loose_types": len(loose) + source.count("# type: ignore"),
         "any_words": len(re.findall(r"\bAny\b", source)),
-        "embedded_bytes": sum(
-            len(text.encode()) for text in strings if isinstance(text, str) and EMBEDDED.search(text)
-        ),
-        "docstring_words": sum(len(str(node.value).split()) for node in docstrings.values()),
+        "embedded_bytes": sum(len(text.encode()) for text in embedded),
+        "docstring_words": sum(len(str(node.value).split()) for node in docstrings),
     }
 
 
@@ -165,7 +123,7 @@ def docstring(node: ast.AST) -> ast.Constant | None:
     return value if isinstance(value, ast.Constant) and isinstance(value.value, str) else None
 
 
-def code_lines(source: str, docstrings: Iterator[ast.Constant]) -> set[int]:
+def code_lines(source: str, docstrings: list[ast.Constant]) -> set[int]:
     """Numbers of the lines with code: no blank ones, no comments, no docstrings."""
     lines = set()
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
@@ -175,24 +133,6 @@ def code_lines(source: str, docstrings: Iterator[ast.Constant]) -> set[int]:
         lines.difference_update(range(node.lineno, node.end_lineno + 1))
     texts = source.split("\n")
     return {number for number in lines if texts[number - 1].strip()}
-
-
-def annotations(nodes: list[ast.AST]) -> Iterator[ast.AST]:
-    """The annotations of arguments, results and names."""
-    for node in nodes:
-        found = getattr(node, "annotation", None), getattr(node, "returns", None)
-        yield from filter(None, found)
-
-
-def loose(annotation: ast.AST) -> int:
-    """How often an annotation says Any or object."""
-    return sum(isinstance(node, ast.Name) and node.id in ("Any", "object") for node in ast.walk(annotation))
-
-
-def casts(nodes: list[ast.AST]) -> int:
-    """Calls of typing.cast."""
-    named = (node.func for node in nodes if isinstance(node, ast.Call))
-    return sum(isinstance(func, ast.Name) and func.id == "cast" for func in named)
 
 
 def test_items() -> int:
@@ -223,7 +163,11 @@ def file_figures() -> dict[str, int]:
     """Scripts, styles and data files of the package."""
     scripts = [path.read_text(encoding="utf-8") for path in tracked("pmdviz", ".js", ".css")]
     data = [path.stat().st_size for path in tracked("pmdviz") if path.suffix not in (".py", ".js", ".css")]
-    return {"script_files": len(scripts), "script_lines": sum(map(line_count, scripts)), "data_bytes": sum(data)}
+    return {
+        "script_files": len(scripts),
+        "script_lines": sum(len(text.splitlines()) for text in scripts),
+        "data_bytes": sum(data),
+    }
 
 
 def import_figures() -> dict[str, int]:
@@ -239,25 +183,19 @@ def import_figures() -> dict[str, int]:
 
 
 def page_figures() -> dict[str, int]:
-    """Controls in view on the Lab at three sizes, and the share of the window that the stage leaves, in %."""
+    """At three sizes of the window: controls in view on the Lab, and the share that is not its stage, %."""
+    from benchmarks.scripts import script
+    from tests.support.browser import await_picture, chromium, lab_server, open_page
+
     found = {}
-    for (width, _), (names, beside) in looks().items():
-        found |= {f"controls_{width}": len(names), f"beside_{width}": math.ceil(beside)}
-    return found
-
-
-def looks() -> dict[tuple[int, int], tuple[list[str], float]]:
-    """By size of the window: what can be pressed, typed into or chosen without scrolling; what is not the stage, %."""
-    from tests.support.browser import await_picture, chromium, free_port, lab_command, open_page, server
-
-    port, found = free_port(), {}
-    with server(lab_command(port), port), chromium() as browser:
+    with lab_server() as (port, _), chromium() as browser:
         for size in SCREENS:
             page = open_page(browser, port, size)
             await_picture(page, 180)
             page.wait_for_selector("#opening", state="detached")
             page.wait_for_timeout(3_000)  # the fonts arrive after the first picture
-            found[size] = page.evaluate(CONTROLS_JS), page.evaluate(BESIDE_JS)
+            found[f"controls_{size[0]}"] = len(page.evaluate(script("controls")))
+            found[f"beside_{size[0]}"] = math.ceil(page.evaluate(script("beside")))
             page.close()
     return found
 
@@ -273,17 +211,12 @@ def table(figures: dict[str, int]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    """Print the table, or write the figures as JSON."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchmarks.weight", description=__doc__)
     parser.add_argument("--page", action="store_true", help="count the controls on the Lab too, in a browser")
     parser.add_argument("--json", metavar="FILE", type=Path, help="write the figures there too")
     options = parser.parse_args()
-    figures = measured(options.page)
+    figures = run(options)
     print(table(figures))
     if options.json is not None:
         options.json.write_text(json.dumps(figures, indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main()

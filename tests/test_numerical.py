@@ -5,10 +5,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise
+from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import measure, picture
@@ -17,19 +16,6 @@ from tests.support.own import own_target
 from tests.support.tables import looped
 
 seeds = st.integers(0, 2**32 - 1)
-log_weights = arrays(
-    np.float64, st.integers(1, 40), elements=st.one_of(st.floats(-1e5, 1e5), st.floats(-700, 0), st.just(-np.inf))
-).filter(lambda values: values.max() > -np.inf)
-
-
-@given(log_weights, st.floats(-1e4, 1e4), seeds)
-def test_weights_sum_to_one_and_know_neither_order_nor_a_common_factor(values, factor, seed):
-    normal = normalise(values)
-    assert np.exp(normal).sum() == pytest.approx(1, abs=1e-12)
-    assert 1 - 1e-12 <= effective_sample_size(normal) <= len(values) * (1 + 1e-12)
-    order = np.random.default_rng(seed).permutation(len(values))
-    np.testing.assert_allclose(np.exp(normalise(values[order])), np.exp(normalise(values))[order], rtol=1e-12)
-    np.testing.assert_allclose(np.exp(normalise(values + factor)), np.exp(normalise(values)), rtol=1e-9, atol=1e-300)
 
 
 def some_density(seed, d, m=30, size=1.0):

@@ -29,15 +29,8 @@ class Unanswered(ValueError):
 class Answer:
     """A posterior as sum_k w_k N(mean_k, root_k root_k'), exact or nearly so.
 
-    Parameters
-    ----------
-    log_weights : array (k,)
-        Up to a constant.
-    means : array (k, d)
-    roots : array (k, d, d), optional
-        Left out where all components are points.
-    error : float
-        Standard error of the means in posterior sds, the largest over coordinates; 0 for quadrature.
+    `log_weights` (k,) up to a constant, `means` (k, d), `roots` (k, d, d) or None where all components are points.
+    `error` is the standard error of the means in posterior sds, the largest over coordinates; 0 for quadrature.
     """
 
     def __init__(

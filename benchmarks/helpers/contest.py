@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,34 +35,27 @@ class Contest:
 
 def row_of(contest: Contest, rounds: int) -> dict[str, Any]:
     """Its milliseconds, those of the ceiling and of NumPy."""
-    calls = {"ours": contest.ours, "numpy": contest.numpy}
-    calls["ceiling"] = _ceiling(contest) if contest.exponentials else None
-    calls = {name: call for name, call in calls.items() if call is not None}
-    times = race(calls, rounds)
-    ceiling = times.get("ceiling")
+    exponents = np.linspace(-20.0, 0.0, CEILING_WIDTH).astype(np.float32 if contest.single else np.float64)
+    ceiling = partial(exponentials, exponents, max(1, round(contest.exponentials / CEILING_WIDTH)), contest.base)
+    calls = {"ours": contest.ours, "numpy": contest.numpy, "ceiling": ceiling if contest.exponentials else None}
+    times = race({name: call for name, call in calls.items() if call is not None}, rounds)
+    ms = {name: figures(times[name] / contest.calls) if name in times else None for name in calls}
     return {
         "name": contest.name,
         "size": contest.size,
-        "ours_ms": figures(times["ours"] / contest.calls),
-        "ceiling_ms": None if ceiling is None else figures(ceiling / contest.calls),
-        "share_of_ceiling": None if ceiling is None else round(ceiling / times["ours"], 3),
-        "numpy_ms": figures(times["numpy"] / contest.calls) if contest.numpy else None,
+        "ours_ms": ms["ours"],
+        "ceiling_ms": ms["ceiling"],
+        "share_of_ceiling": round(times["ceiling"] / times["ours"], 3) if "ceiling" in times else None,
+        "numpy_ms": ms["numpy"],
         **({"note": contest.note} if contest.note else {}),
     }
 
 
-def _ceiling(contest: Contest) -> Call:
-    """The exponentials alone, as many and in the same precision."""
-    exponents = np.linspace(-20.0, 0.0, CEILING_WIDTH).astype(np.float32 if contest.single else np.float64)
-    times = max(1, round(contest.exponentials / CEILING_WIDTH))
-    return lambda: exponentials(exponents, times, contest.base)
-
-
-# Loops of exponentials and nothing else: no kernel that needs so many can be faster than these.
-
-
 def exponentials(exponents: np.ndarray, times: int, base: str = "2") -> float:
-    """`times` times the sum of base^x over the exponents x (m,) <= 0; float32 exponents are taken in float32."""
+    """`times` times the sum of base^x over the exponents x (m,) <= 0; float32 exponents are taken in float32.
+
+    Nothing else is in the loop: no kernel that needs so many exponentials can be faster.
+    """
     return (_powers_of_two if base == "2" else _powers_of_e)(exponents, times)
 
 

@@ -58,11 +58,9 @@ def _session(name: str) -> Session | None:
 
 
 def _size(session: Session) -> str:
-    known = {"num_particles": "m", "batch_size": "B"}
-    knobs = [
-        f"{short} = {getattr(session.knobs, name):,}" for name, short in known.items() if hasattr(session.knobs, name)
-    ]
-    target = session.target
+    known, target = {"num_particles": "m", "batch_size": "B"}, session.target
+    has = {short: getattr(session.knobs, name) for name, short in known.items() if hasattr(session.knobs, name)}
+    knobs = [f"{short} = {value:,}" for short, value in has.items()]
     return ", ".join([f"{target.name}, N = {target.num_data:,}, d = {target.dim}", *knobs])
 
 
@@ -91,41 +89,29 @@ def long_chains() -> Iterator[Contest]:
         yield Contest(
             name=f"{name}: a step of {steps:,} at once",
             size=_size(session),
-            ours=lambda session=session, steps=steps: _from_the_start(session, steps),
+            ours=lambda session=session, steps=steps: (session.seek(0), session.advance(steps)),
             calls=steps,
             note=f"a session's advance({steps}); batches, momenta and noise are drawn within the time; hmc: 1 to 10 "
             "leapfrog steps",
         )
 
 
-def _from_the_start(session: Session, steps: int) -> Any:
-    session.seek(0)
-    return session.advance(steps)
-
-
 def whole_chain() -> Iterator[Contest]:
     """What a person gets: a run of `sgld`, looked at seldom and as often as by default."""
+    recipe = Recipe(FIRST, "sgld", budget=20_000)
     for every in (500, 10):
-        recipe = Recipe(FIRST, "sgld", budget=20_000)
-        yield Contest(
-            name=f"sgld: a whole default run, metrics every {every} steps",
-            size="mixture, 20,000 visited, B = 10",
-            ours=lambda recipe=recipe, every=every: Session(recipe, every).advance(10**9),
-        )
+        name, size = f"sgld: a whole default run, metrics every {every} steps", "mixture, 20,000 visited, B = 10"
+        yield Contest(name, size, lambda every=every: Session(recipe, every).advance(10**9))
 
 
 def whole_run() -> Iterator[Contest]:
     """20,000 observations used by PMD's defaults on the mixture, every metric of its history read."""
     recipe = Recipe(FIRST, "pmd", budget=20_000)
-    yield Contest(
-        name="pmd: a whole default run, metrics every 10 steps",
-        size="mixture, 20,000 visited, m = 1,500",
-        ours=lambda: _tv(recipe),
-    )
 
+    def ours() -> np.ndarray:
+        session = Session(recipe)
+        while not session.done:
+            session.advance()
+        return session.history.columns["tv"]
 
-def _tv(recipe: Recipe) -> np.ndarray:
-    session = Session(recipe)
-    while not session.done:
-        session.advance()
-    return session.history.columns["tv"]
+    yield Contest("pmd: a whole default run, metrics every 10 steps", "mixture, 20,000 visited, m = 1,500", ours)

@@ -10,9 +10,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-NAMES = ("firefox-esr", "firefox")
-LISTENING = "WebDriver BiDi listening on "
-NONE = "not measured: no Firefox is installed"
+NAMES, LISTENING = ("firefox-esr", "firefox"), "WebDriver BiDi listening on "
 READY = """() => new Promise((done) => {{
   const look = () => {}.test(document.getElementById("status").textContent) ? done() : setTimeout(look, 5)
   look()
@@ -23,7 +21,7 @@ def firefox_frames(file: Path, frames: str, seconds: float) -> Any:
     """Frames a second of a live page, and its status; a sentence where there is no Firefox."""
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
-        return NONE
+        return "not measured: no Firefox is installed"
     with tempfile.TemporaryDirectory() as profile:
         command = [path, "--headless", "--profile", profile, "--remote-debugging-port", "0"]
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
@@ -34,7 +32,6 @@ def firefox_frames(file: Path, frames: str, seconds: float) -> Any:
 
 
 def _address(process: subprocess.Popen[str]) -> str:
-    assert process.stderr is not None
     for line in process.stderr:
         if LISTENING in line:
             return f"{line.partition(LISTENING)[2].strip()}/session"

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from benchmarks import silence
-from benchmarks.problems import KINDS, Problem, problem, problems
+from benchmarks.problems import KINDS, Problem, problem
 
 FEW = 20  # every variant of every kind is among the first ones
 Z = 4.5
@@ -16,7 +16,7 @@ NU = 5  # degrees of freedom of the kernels around an answer's draws
 
 @pytest.fixture(scope="module")
 def few() -> list[Problem]:
-    return problems(1, FEW)
+    return [problem(1, number) for number in range(FEW)]
 
 
 def near_zero(values: np.ndarray, weights: np.ndarray) -> None:
@@ -26,8 +26,8 @@ def near_zero(values: np.ndarray, weights: np.ndarray) -> None:
 
 
 def agrees(one: Problem, points: np.ndarray, weights: np.ndarray) -> None:
-    near_zero(points - one.mean, weights)
-    near_zero((points - one.mean) ** 2 - one.sd**2, weights)
+    near_zero(points - one.answer.mean, weights)
+    near_zero((points - one.answer.mean) ** 2 - one.answer.sd**2, weights)
 
 
 def test_along_every_component_of_an_answer_the_targets_density_is_that_component(few):
@@ -85,19 +85,19 @@ def test_problems_are_the_same_again_and_of_the_promised_sizes(few):
     assert {kind: sum(one.kind == kind for one in few) for kind in KINDS} == dict.fromkeys(KINDS, FEW // len(KINDS))
     again, other = problem(1, 7), problem(2, 7)
     assert_array_equal(again.target.data, few[7].target.data)
-    assert_array_equal(again.mean, few[7].mean)
+    assert_array_equal(again.answer.mean, few[7].answer.mean)
     assert other.target.fingerprint != again.target.fingerprint
     for one in few:
         assert 1 <= one.target.dim <= 10 and 8 <= one.target.num_data <= 500
-        assert np.isfinite(one.mean).all() and (one.sd > 0).all() and "gradient" in one.target.offers
+        assert np.isfinite(one.answer.mean).all() and (one.answer.sd > 0).all() and "gradient" in one.target.offers
 
 
 def test_wrong_is_wrong_and_silence_is_counted(few):
     one = few[0]
     for off, ratio, result in ((0.29, 1.0, "right"), (-0.31, 1.0, "wrong"), (0.0, 0.71, "right"), (0.0, 0.69, "wrong"),
                                (0.0, 1.39, "right"), (0.0, 1.41, "wrong"), (np.nan, 1.0, "wrong")):  # fmt: skip
-        mean, sd = one.mean.copy(), one.sd.copy()
-        mean[-1] += off * one.sd[-1]
+        mean, sd = one.answer.mean.copy(), one.answer.sd.copy()
+        mean[-1] += off * one.answer.sd[-1]
         sd[0] *= ratio
         assert silence.judged(one, mean, sd, "").result == result
     endings = [("wrong", ""), ("wrong", "so"), ("wrong", "so"), ("right", "so"), ("right", ""), ("cut_off", "")]

@@ -98,7 +98,8 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 def stage_pixels(page: object) -> np.ndarray:
     """The stage as a grey picture."""
-    return np.asarray(Image.open(io.BytesIO(page.locator(".pmdviz-stage").screenshot())).convert("L"), float)
+    shot = page.locator(".pmdviz-stage >> visible=true").first.screenshot()
+    return np.asarray(Image.open(io.BytesIO(shot)).convert("L"), float)
 
 
 def look_alike(one: np.ndarray, two: np.ndarray) -> bool:

@@ -1,9 +1,8 @@
-"""A person's own problem as a person brings it: from a table to a film, modes that are dragged, data by the click."""
+"""A person's own problem as a person brings it: from a table to a run, modes that are dragged, data by the click."""
 
 import re
 
 import pytest
-from PIL import Image
 
 pytestmark = pytest.mark.ci
 
@@ -12,7 +11,7 @@ LINES = "pmdviz.model('moved').data_source.data.x.length"
 PLACES = "[...pmdviz.find('.layer').querySelectorAll('.handle')].map((one) => one.getAttribute('aria-valuetext'))"
 
 
-def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
+def test_from_a_csv_to_a_run_on_its_data(lab):
     page = lab.page
     lab.settings()
     page.get_by_role("button", name="Your own data …").locator("visible=true").first.click()
@@ -27,15 +26,6 @@ def test_from_a_csv_to_a_film_of_its_posterior(lab, tmp_path):
     page.get_by_text("passes over 30 observations").wait_for(timeout=60_000)
     lab.press("Play")
     lab.reach(2)
-    lab.share()
-    page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
-    page.get_by_role("button", name="Export", exact=True).click()
-    page.locator(".pmdviz-export-status", has_text="pmdviz.gif is ready.").wait_for(timeout=120_000)
-    with page.expect_download() as coming:
-        page.get_by_text(re.compile(r"^Download pmdviz.gif")).click()
-    coming.value.save_as(tmp_path / "film.gif")
-    with Image.open(tmp_path / "film.gif") as film:
-        assert film.n_frames >= 2
 
 
 def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):

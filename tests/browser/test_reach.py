@@ -20,8 +20,7 @@ LOOK = """(picture) => {
     return list
   }
   const top = (x, y) => {
-    let e = document.elementFromPoint(x, y)
-    while (e?.shadowRoot?.elementFromPoint(x, y)) e = e.shadowRoot.elementFromPoint(x, y)
+    const e = pmdviz.top(x, y)
     return e?.closest("button")?.textContent ?? e?.className ?? "nothing"
   }
   const [play, ...more] = parts(".pmdviz-play"), b = play.shadowRoot.querySelector("button").getBoundingClientRect()
@@ -92,15 +91,11 @@ STOP = """() => {
   for (let one = e; one; one = one.parentNode ?? one.host) if (one.nodeType === 1) chain.push(one)
   const b = e.getBoundingClientRect(), foot = document.getElementById("foot").getBoundingClientRect()
   const bottom = foot.height && !chain.some((one) => one.id === "foot") ? foot.top : innerHeight
-  const middle = (from, to, end) => (Math.max(from, 0) + Math.min(to, end)) / 2
-  const at = [middle(b.left, b.right, innerWidth), middle(b.top, b.bottom, bottom)]
-  let top = document.elementFromPoint(...at), inner
-  while ((inner = top?.shadowRoot?.elementFromPoint(...at)) && inner !== top) top = inner
-  const shown = (part) => { for (let one = top; one; one = one.parentNode ?? one.host) if (one === part) return true }
+  const top = pmdviz.top(pmdviz.middle(b.left, b.right, innerWidth), pmdviz.middle(b.top, b.bottom, bottom))
   const lit = ({outlineStyle, outlineWidth}) => outlineStyle !== "none" && parseFloat(outlineWidth) > 0
   const wrong = {
     "cut": b.left < -1 || b.top < -1 || b.right > innerWidth + 1 || b.bottom > bottom + 1 && b.height < bottom,
-    "covered": ![e, ...(e.labels ?? [])].some(shown),
+    "covered": ![e, ...(e.labels ?? [])].some((part) => pmdviz.holds(part, top)),
     "without a ring": !chain.slice(0, 4).some((one) => lit(getComputedStyle(one))),
   }
   const scrolled = chain.reduce((sum, one) => sum + one.scrollTop, 0)

@@ -23,12 +23,10 @@ def refused(capsys, *arguments):
 
 TWICE = ["--knob", "eta=1", "--knob", "eta=2"]
 ISING = ["--target", "ising", "--methods"]
-GIBBS = ["--target", "bimodal1d", "--target-option", "num_data=20", "--methods", "gibbs"]
 OVER = ["sweep", "recipe.json", "--over", "num_particles=5"]
 WRONG = [
     (["run", "--target", "mixtrue"], "unknown target 'mixtrue'; did you mean 'mixture'?"),
     (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; got '0'"),
-    (["run", "--budget", "2,0"], "got '2,0'"),
     (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
     (["run", "--knob", "eta"], "--knob takes NAME=VALUE, such as --knob num_particles=500; got 'eta'"),
     (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
@@ -44,7 +42,6 @@ WRONG = [
     (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
     ([], " | ".join(main.COMMANDS)),
     (["list", "--json", f"{__file__}/x.json"], "Not a directory"),
-    (["list", "--json", "n" * 300], ": File name too long"),
     (["bench", "nothing"], "'nothing'"),
     (["bench", "growth", "--sessions", "3"], "bench growth takes no --sessions"),
     (["bench", "growth", "--methods", "pmd"], "bench growth takes no --methods"),
@@ -53,22 +50,14 @@ WRONG = [
     (["bench", "silence", "--only", "9:9"], "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; got"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
     (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
-    (["export", "x.gif", "--size", "20x20"], "width must be a whole number at least 160"),
     (["export", "x.gif", "--frames", "two"], "frames must be a whole number"),
     (["export", "x.gif", "--thems", "dark"], "unknown option of export: '--thems'; did you mean '--theme'?"),
-    (["export"], "the following arguments are required: FILE"),
-    (["export", "race.json", "x.gif", "--traces", "ksd"], "ksd is unavailable for all methods of this race"),
     (["export", "bad.json", "x.gif"], "a race needs budget"),
     (["race", "race.json", "--budget", "9"], "a race's file holds all of the race; leave --target, --target-option,"),
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
-    (["race", "--clock", "steps"], "clock must be one of data, evaluations; got 'steps'"),
     (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data"),
     (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
-    (["race", "nothing.json"], "neither a file nor a preset"),
     (["race", "--points", "few"], "points must be a whole number"),
-    (["race", "--methods", "pmd:eta=-1"], "eta must be a number above 0"),
-    (["race", "--seeds", "many"], "--seeds must be a number of seeds"),
-    (["race", *GIBBS], "entrant gibbs: method"),
     (OVER[:2], "needs --over"),
     ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
     ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
@@ -78,11 +67,9 @@ WRONG = [
     (["lessons", "lists"], "unknown subcommand of lessons: 'lists'; did you mean 'list'"),
     (["lessons"], "the following arguments are required"),
     (["notebooks", ""], "got ''"),
-    (["notebooks"], "DIR"),
     (["docs", ""], "needs the name of a folder"),
     (["docs", "site", "--gallery", "two_mods"], "two_modes"),
     (["docs", "site", "--builder", "latex"], "html, linkcheck"),
-    (["serve", "--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),
 ]
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),

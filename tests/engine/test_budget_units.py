@@ -5,13 +5,12 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.methods import METHODS, usual_target
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.words import observations_used
 from tests.support.engine import digest
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 CHEAP = {"num_data": 60}
 
@@ -76,8 +75,7 @@ def test_a_target_without_data_counts_evaluations():
     assert session.frame.iteration == 100 and observations_used(session.frame) == "100 of 100 evaluations"
     assert recipe.replaced(target="mixture").budget_unit == "data"
     assert Recipe("mixture", "gibbs").replaced(target="ising").budget_unit == "evaluations"
-    with pytest.raises(InputError, match="'ising' has no data"):
-        Recipe("ising", "gibbs", budget_unit="data")
+    refused("'ising' has no data", Recipe, "ising", "gibbs", budget_unit="data")
 
 
 def test_a_run_as_it_stands_ends_where_it_stands():
@@ -87,8 +85,7 @@ def test_a_run_as_it_stands_ends_where_it_stands():
     assert (recipe.budget, recipe.budget_unit) == (7 * 100 * 50, "evaluations")
     again = ended(recipe)
     assert again.extend(5_000).budget == 40_000 and not again.done
-    with pytest.raises(InputError, match="at least the 35,000 evaluations made"):
-        again.limit(34_999)
+    refused("at least the 35,000 evaluations made", again.limit, 34_999)
     assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
 
 

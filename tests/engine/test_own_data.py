@@ -11,11 +11,11 @@ from pmdviz.data import files as data_files
 from pmdviz.data.tables import held, hold
 from pmdviz.engine.recipe import MAX_DATA, Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
 from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
 from tests.support.engine import digest
+from tests.support.tables import refused
 
 
 def recipe_of(n, seed=0, **parts):
@@ -51,8 +51,7 @@ def test_the_json_of_a_recipe_carries_its_table():
     assert again.to_json() == text and again.tables[0].pin == pin and last_frame(again) == expected
     plain = json.loads(text)
     plain["data"][pin] = plain["data"][pin].replace("17", "18", 1)
-    with pytest.raises(InputError, match="digits do not fit"):
-        Recipe.from_dict(plain)
+    refused("digits do not fit", Recipe.from_dict, plain)
 
 
 def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(monkeypatch):
@@ -63,13 +62,10 @@ def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(m
     del small, large
     assert all(forgotten(pin) for pin in pins)
     assert Recipe.from_link(links[0]).make_target().num_data == 60
-    with pytest.raises(InputError, match=r"'heights 3.csv' cannot be read: No such file"):
-        Recipe.from_link(links[1])
+    refused(r"'heights 3.csv' cannot be read: No such file", Recipe.from_link, links[1])
     monkeypatch.setattr(data_files, "_forbidden", True)
-    with pytest.raises(InputError, match=r"'heights 3.csv' are not here: a link holds data up to 2 kB; .* JSON"):
-        Recipe.from_link(links[1])
-    with pytest.raises(InputError, match="a served page cannot read files"):
-        Recipe("mixture", target_options={"data": "/etc/x.csv"})
+    refused(r"'heights 3.csv' are not here: a link holds data up to 2 kB; .* JSON", Recipe.from_link, links[1])
+    refused("a served page cannot read files", Recipe, "mixture", target_options={"data": "/etc/x.csv"})
 
 
 def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch):
@@ -84,16 +80,14 @@ def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch)
     del recipe
     assert forgotten(pin)
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match="cannot be read"):
-        exec(code, {})
+    refused("cannot be read", exec, code, {})
     (tmp_path / "heights 4.csv").write_text(text.replace("\n", "\r\n"))  # however it is written
     names = {}
     exec(code, names)
     assert {**json.loads(names["recipe"].to_json()), "data": 0} == {**json.loads(expected), "data": 0}
     assert np.array_equal(names["run"].target.data, hold("x.csv", ["a"], names["run"].target.data[:, None]).rows[:, 0])
     (tmp_path / "heights 4.csv").write_text(text + "99\n")
-    with pytest.raises(InputError, match="has changed since the recipe was made"):
-        data_files._pin(*data_files._split(pin))
+    refused("has changed since the recipe was made", data_files._pin, *data_files._split(pin))
     changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]  # too many for lines
     assert "from_link" in recipe_of(60, seed=5, changes=changes).to_python()
     assert "from_json" in recipe_of(3000, seed=5, changes=changes).to_python()

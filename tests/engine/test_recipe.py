@@ -15,7 +15,7 @@ from pmdviz.errors import InputError
 from pmdviz.lab.loop import limits
 from pmdviz.limits import variable
 from tests.support.engine import changes_of, columns, drive, recipes
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
 json_values = st.recursive(
@@ -103,10 +103,8 @@ def check_its_python(recipe):
 def test_the_batch_fits_the_data_by_itself_but_never_against_what_was_given():
     assert Recipe("gaussian", target_options={"num_data": 7}).knobs["batch_size"] == 7
     assert Recipe("mixture", target_options={"num_data": 1}).knobs["batch_size"] == 1
-    with pytest.raises(InputError, match=r"batch_size .* at most 7 .* got 8"):
-        Recipe("gaussian", target_options={"num_data": 7}, batch_size=8)
-    with pytest.raises(InputError, match=r"batch_size .* at most 7 .* got 100"):
-        Recipe("gaussian", target_options={"num_data": 7}, batch_size=100)
+    refused(r"batch_size .* at most 7 .* got 8", Recipe, "gaussian", target_options={"num_data": 7}, batch_size=8)
+    refused(r"batch_size .* at most 7 .* got 100", Recipe, "gaussian", target_options={"num_data": 7}, batch_size=100)
     with pytest.raises(InputError, match=r"batch_size .* at most 7 .* got 8"):
         Recipe("gaussian", target_options={"num_data": 7}, changes=[(3, {"batch_size": 8})])
 
@@ -157,11 +155,9 @@ def test_changes_are_sorted_joined_and_cleared_of_what_changes_nothing():
 
 def test_what_is_not_a_change_is_refused():
     for at in (0, -1, 1.5, "x", None, True, math.nan):
-        with pytest.raises(InputError, match="iteration"):
-            Recipe(changes=[(at, {"eta": 1})])
+        refused("iteration", Recipe, changes=[(at, {"eta": 1})])
     for changes in (5, None, "ab", [5], [(1,)], [(1, 2, 3)], [(1, [])], [(1, {2: 3})], {"ab": 1}):
-        with pytest.raises(InputError, match="change"):
-            Recipe(changes=changes)
+        refused("change", Recipe, changes=changes)
     with pytest.raises(InputError, match="warm_start"):  # against the knobs in force then
         Recipe(warm_start=True, changes=[(5, {"batches": "replacement"})])
     Recipe(warm_start=True, changes=[(4, {"warm_start": False}), (5, {"batches": "replacement"})])
@@ -214,21 +210,17 @@ def test_a_part_that_cannot_be_used_is_named():
         ({"made_with": {"numpy": {2}}}, "made_with must give versions as texts, as in {'numpy': '2.0'}; got "),
         ({"warm_start": True, "batches": "replacement"}, "warm_start = true needs batches = 'epochs'"),
     ]:
-        with pytest.raises(InputError) as error:
-            Recipe(**given_parts)
-        assert words in str(error.value) and "\n" not in str(error.value)
+        refused(words, Recipe, **given_parts)
     for given_parts, words in [
         ({"knobs": 3}, "knobs must be an object of names and values; got 3"),
         ({"knobs": {"seed": 3}}, "unknown knob of method 'pmd': 'seed'"),
         ({"eta": 3}, "unknown part of a recipe 'eta'"),
         ({"method": 3}, "unknown method 3"),
     ]:
-        with pytest.raises(InputError, match=words):
-            Recipe(**SMALL).replaced(**given_parts)
+        refused(words, Recipe(**SMALL).replaced, **given_parts)
     for raw in ("1_0", "\u0661\u0662", "\uff11", "1_000.0"):  # only plain digits are numbers
         for values in ({"seed": raw}, {"num_particles": raw}, {"eta": raw}):
-            with pytest.raises(InputError, match="must be a"):
-                Recipe(**values)
+            refused("must be a", Recipe, **values)
     with pytest.raises(AttributeError):
         Recipe().seed = 3
 
@@ -249,13 +241,11 @@ def test_what_is_not_a_recipe_is_refused_in_a_line():
         ('{"knobs": {"eta": 1, "kappa": 1, "eta": 1}}', "eta"),
         ('{"recipe": {"seed": 1}, "recipe": {}}', "recipe"),
     ]:
-        with pytest.raises(InputError, match=f"a recipe must give each key once; remove one of the two '{key}'"):
-            Recipe.from_json(text)
+        refused(f"a recipe must give each key once; remove one of the two '{key}'", Recipe.from_json, text)
     text = Recipe(**SMALL).to_json()
     assert Recipe.from_json(text.encode("utf-16")) == Recipe(**SMALL), "with its byte order mark"
     for encoding in ("utf-16-le", "utf-32", "utf-32-be"):
-        with pytest.raises(InputError, match="not a recipe in JSON"):
-            Recipe.from_json(text.encode(encoding))
+        refused("not a recipe in JSON", Recipe.from_json, text.encode(encoding))
     assert Recipe.from_json(text.encode()) == Recipe.from_json(text.encode("utf-8-sig")) == Recipe(**SMALL)
     for version in (0, FORMAT - 1, FORMAT + 1, "4", None, [], {}, True, 4.0):
         with pytest.raises(InputError, match=f"reads recipes of format {FORMAT}; this one has format .*: make it"):

@@ -9,7 +9,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import joblib
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -198,10 +197,3 @@ def test_runs_come_back_the_same_and_sessions_go_on():
         for each in (session, twin):
             each.advance(2)
         assert digest(twin) == digest(session), (target, method)
-
-
-@pytest.mark.ci
-def test_joblib_returns_runs_of_processes():
-    calls = [joblib.delayed(pmdviz.run)(seed=seed, budget=100, num_particles=20, floor=False) for seed in range(2)]
-    for seed, run in enumerate(joblib.Parallel(2)(calls)):
-        assert run.recipe.seed == seed and run.particles.shape == (20, 2)

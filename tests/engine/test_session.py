@@ -10,6 +10,7 @@ from pmdviz.engine.session import BatchStream, Session
 from pmdviz.errors import InputError
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from tests.support.engine import CountingTarget, digest, drive, straight
+from tests.support.tables import refused
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
 
@@ -44,8 +45,7 @@ def test_a_run_stops_at_the_first_visited_at_or_above_its_budget_and_without_one
         assert s.advance() is last
     s = session(budget=None)
     assert s.advance(100).visited == 500 and not s.done and s.seek(145).iteration == 145
-    with pytest.raises(InputError, match="without a budget never ends"):
-        s.extend(10)
+    refused("without a budget never ends", s.extend, 10)
 
 
 def test_a_frame_knows_the_rows_that_its_step_was_given():
@@ -77,14 +77,12 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
     s.limit(35)
     assert s.done and 7 in s.history.columns["iteration"]
     assert digest(s) == straight(Recipe(**SMALL, budget=35))
-    with pytest.raises(InputError, match="at least the 35 observations used; got 34"):
-        s.limit(34)
+    refused("at least the 35 observations used; got 34", s.limit, 34)
     s.limit(None)
     assert s.recipe.budget is None and s.advance().iteration == 8
     s = session()
     for more in (0, -1, 1.5, True, "five", MAX_BUDGET + 1):
-        with pytest.raises(InputError, match="more must be a whole number at least 1"):
-            s.extend(more)
+        refused("more must be a whole number at least 1", s.extend, more)
         assert s.recipe.budget == 200
     assert s.extend(13).budget == s.frame.budget == 213
 
@@ -188,8 +186,7 @@ def test_seek_takes_a_whole_number_and_a_session_a_recipe():
     s = session()
     s.advance(2)
     for iteration in (-1, 1.5, "three", None, True):
-        with pytest.raises(InputError, match="iteration must be a whole number at least 0"):
-            s.seek(iteration)
+        refused("iteration must be a whole number at least 0", s.seek, iteration)
         assert s.frame.iteration == 2
     for parts in ({"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}):
         with pytest.raises(InputError):

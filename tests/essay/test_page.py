@@ -20,19 +20,6 @@ from pmdviz.render.canvas import picture_json
 from tests.support.tables import looped
 
 
-@looped(
-    "formula, made",
-    [
-        ("q_t^2", "<math><msubsup><mi>q</mi><mi>t</mi><mn>2</mn></msubsup></math>"),
-        (r"\frac{1}{γ}", "<math><mfrac><mn>1</mn><mi>γ</mi></mfrac></math>"),
-        ("a < b", "<math><mi>a</mi><mo>&lt;</mo><mi>b</mi></math>"),
-    ],
-)
-def test_a_formula_is_mathml(formula, made):
-    assert mathml(formula) == made
-    assert mathml(formula, block=True) == made.replace("<math>", '<math display="block">')
-
-
 @looped("formula, words",
     [("{a", "a formula cannot be read: .*closing"), ("a}", "Unmatched closing"), (r"\bogus", r"Unknown command.*bogus"),
      (r"\frac{1", "got .*frac")],

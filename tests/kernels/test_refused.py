@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.kernels import likelihoods
+from pmdviz.kernels import likelihoods, stein
 from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
 from pmdviz.kernels.gaussian_processes import factorised, gp_log_marginal, tilted
@@ -13,15 +13,6 @@ from pmdviz.kernels.mixture import component_shares, gaussian_mixture_log_densit
 from pmdviz.kernels.networks import LayeredShape, NetShape, net_log_likelihood, regression_gradient
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned
 from pmdviz.kernels.spins import block_gibbs, ising_log_density, mixture_sweep, through_bonds
-from pmdviz.kernels.stein import (
-    imq_force,
-    log_determinants,
-    matched_force,
-    soft_means,
-    stein_force,
-    stein_matrix,
-    transport,
-)
 from pmdviz.kernels.topics import shares_of
 from tests.support.tables import looped
 
@@ -77,15 +68,15 @@ REFUSED = [
     ("noise must be finite and above 0", tilted, (*INDUCING, ONE((1, 2)), 1.0, 1.0, 0.0, True)),
     ("do not fit weights", block_gibbs, (ONE((2, 3)), ONE((2, 1)), ONE(2), ONE(1), ONE((1, 2, 3)))),
     ("power of two rows, not 3", through_bonds, (ONE((3, 2)), ONE(3), 0.1)),
-    ("shape", stein_matrix, (PAIR, EYE, 1.0)),
-    ("scores must be finite", matched_force, (PAIR, NAN, ONE(3), 1.0)),
-    ("log_masses must be finite", soft_means, (PAIR, PAIR, np.array([0.0, -np.inf, 0.0]), 1.0)),
-    ("must be finite", transport, (NAN, PAIR, PAIR, 1.0)),
-    ("h must be finite and above 0", transport, (PAIR, PAIR, PAIR, np.nan)),
-    ("must be finite", log_determinants, (np.full((1, 2, 2), np.inf), 1.0)),
-    *(("must be finite", force, (PAIR, NAN, 1.0)) for force in (stein_force, imq_force)),
-    ("shape", stein_force, (PAIR, EYE, 1.0)),
-    ("weights must be at least 0", stein_force, (PAIR, PAIR, 1.0, np.array([0.5, 0.6, -0.1]))),
+    ("shape", stein.stein_matrix, (PAIR, EYE, 1.0)),
+    ("scores must be finite", stein.matched_force, (PAIR, NAN, ONE(3), 1.0)),
+    ("log_masses must be finite", stein.soft_means, (PAIR, PAIR, np.array([0.0, -np.inf, 0.0]), 1.0)),
+    ("must be finite", stein.transport, (NAN, PAIR, PAIR, 1.0)),
+    ("h must be finite and above 0", stein.transport, (PAIR, PAIR, PAIR, np.nan)),
+    ("must be finite", stein.log_determinants, (np.full((1, 2, 2), np.inf), 1.0)),
+    *(("must be finite", force, (PAIR, NAN, 1.0)) for force in (stein.stein_force, stein.imq_force)),
+    ("shape", stein.stein_force, (PAIR, EYE, 1.0)),
+    ("weights must be at least 0", stein.stein_force, (PAIR, PAIR, 1.0, np.array([0.5, 0.6, -0.1]))),
     *(("candidates|u must", thinned, (ZERO((6, 2)), n, u)) for n, u in ((4, ZERO(4)), (0, ZERO(0)), (2, ONE(2)))),
     ("finite", thinned, (np.array([[0.0], [np.nan]]), 1, ZERO(1))),
     ("alpha must be finite and above 0", shares_of, (ONE((1, 2, 2)), DOCUMENT, 0.0)),

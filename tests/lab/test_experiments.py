@@ -9,7 +9,6 @@ import pytest
 from joblib import parallel_config
 
 from pmdviz.engine.recipe import fold, unfold
-from pmdviz.errors import InputError
 from pmdviz.experiments.base import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.pool import Cancelled
@@ -20,7 +19,7 @@ from pmdviz.lab.loop import work as experiment_work
 from pmdviz.lab.loop.work import ExperimentWork
 from pmdviz.lab.pages.theory import TheoryPage
 from tests.lab.threads import in_a_thread
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 QUICK = {"runs": 2, "steps": 3}  # of `recurrence`
 
@@ -127,8 +126,7 @@ def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     ],
 )
 def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked, words):
-    with pytest.raises(InputError, match=words):
-        read(asked)
+    refused(words, read, asked)
     if asked.knobs == "nothing":
         panel = TheoryPage(asked).experiments
         said = panel.line.said.object
@@ -141,8 +139,6 @@ def test_a_value_beyond_its_bounds_in_a_link_is_refused(monkeypatch):
     asked = asked_of(Choice("descent", knobs))
     assert read(asked).knobs == knobs and asked_of(read(asked)) == asked
     monkeypatch.setenv("PMDVIZ_MAX_PARTICLES", "1000")
-    with pytest.raises(InputError, match="num_particles must be"):
-        read(asked)
+    refused("num_particles must be", read, asked)
     monkeypatch.setenv("PMDVIZ_MAX_PARTICLES", "")
-    with pytest.raises(InputError, match="link would have"):
-        links.experiment_query(Asked("descent", "x" * 3000))
+    refused("link would have", links.experiment_query, Asked("descent", "x" * 3000))

@@ -1,13 +1,11 @@
 """What the columns of a person's table hold, and what is taken of it for a target."""
 
 import numpy as np
-import pytest
 from bokeh.models import BasicTicker
 
 import pmdviz
 from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
-from pmdviz.errors import InputError
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
 from pmdviz.lab.panels.own_problem import ADD, LAST, POINT, Edit, edited, edited_options
 from pmdviz.scenes.data_columns import data_picture, moment
@@ -15,7 +13,7 @@ from pmdviz.scenes.stage import SCENES, applicable_scenes, stage_axes
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
 from pmdviz.views import StageView
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 ONE = TableForm("One column.")
 NUMBER = TableForm("Inputs and a number.", 1, 8, "number", dim_beyond=0)
@@ -40,8 +38,7 @@ def test_kinds_are_said_and_options_name_the_table_its_rows_and_the_dimension():
     table = hold("people.csv", found.columns, found.rows)
     assert table_options(table, CLASS, specs, 1) == {"data": table.pin, "num_data": 3, "dim": 3}
     assert held(table.pin) is table
-    with pytest.raises(InputError, match="at least 2 rows"):
-        table_options(hold("one.csv", found.columns, found.rows[:1]), CLASS, specs)
+    refused("at least 2 rows", table_options, hold("one.csv", found.columns, found.rows[:1]), CLASS, specs)
 
 
 @looped(
@@ -96,8 +93,7 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
     ],
 )
 def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
-    with pytest.raises(InputError, match=words.replace("(", r"\(")):
-        taken(text, form, roles)
+    refused(words.replace("(", r"\("), taken, text, form, roles)
 
 
 def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):

@@ -55,14 +55,6 @@ def counted(monkeypatch):
     return steps
 
 
-def test_a_replay_goes_turn_by_turn_and_has_the_bits_of_a_run():
-    own = Session(RECIPE)
-    own.advance(AT)
-    snapshot, turns = arrived(*visitor(digest=own.frame.digest))
-    assert turns == AT and snapshot.frame.iteration == AT
-    assert snapshot.frame.digest == own.frame.digest
-
-
 def test_all_who_open_a_link_share_one_replay(monkeypatch):
     first = Runner(RECIPE)
     for _ in range(AT):

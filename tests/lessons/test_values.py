@@ -9,7 +9,6 @@ import pytest
 import pmdviz
 from pmdviz.densities.chains import k_hat
 from pmdviz.essay.pictures import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_point, settled
-from pmdviz.kernels.resampling import systematic
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.presets import RunScope
 from pmdviz.targets import make_target
@@ -48,27 +47,6 @@ def test_the_noise_that_a_constant_step_size_leaves():
     assert "380 of the 400 observations" in step.diagnosis[0].say.words(RunScope(run))
 
 
-def test_systematic_resampling_at_half_the_effective_sample_size_keeps_two_thirds():
-    rng, kept = np.random.default_rng(0), []
-    for _ in range(50):
-        z, low, high = rng.standard_normal(500), 0.0, 5.0
-        for _ in range(40):  # the width of log-normal weights at which the ESS is 250
-            width = 0.5 * (low + high)
-            w = np.exp(width * z) / np.exp(width * z).sum()
-            low, high = (width, high) if 1 / (w @ w) > 250 else (low, width)
-        points = (np.arange(500) + rng.random()) / 500
-        mine = len({*np.minimum(np.searchsorted(np.cumsum(w), points), 499)})
-        assert abs(mine - len({*systematic(w, 500, rng.random())})) < 40
-        kept.append(mine / 500)
-    assert np.mean(kept) == pytest.approx(2 / 3, abs=0.02)
-
-
-def test_the_largest_of_ten_errors_of_one_draw():
-    """Notebook 08: `mean_error` is the largest over the coordinates, not the distance."""
-    z = np.abs(np.random.default_rng(0).standard_normal((100_000, 10))).max(axis=1)
-    assert z.mean() == pytest.approx(1.9, abs=0.03)
-
-
 def test_the_price_of_a_draw_by_its_quadratic_and_by_the_recursion():
     """The essay: v = 1 / ((1-γ)/v + γ/s²) + h², iterated; and a few redraws instead of none."""
     exact, added = 1 / 6, BANDWIDTH**2
@@ -82,17 +60,6 @@ def test_the_price_of_a_draw_by_its_quadratic_and_by_the_recursion():
     frame, variance = settled(GAMMAS[SEEN_GAMMA], policy="ess", ess_threshold=SELDOM)
     assert 2 <= frame.rejuvenations <= 5
     assert variance == pytest.approx(exact + added, rel=0.05)
-
-
-def test_the_masses_of_the_two_modes():
-    """What a Gaussian in one mode misses, by a sum over a grid."""
-    target = make_target("mixture", num_data=400, sigma_x=1.5, data_seed=0)
-    first, second = np.linspace(-3, 3, 601), np.linspace(-3, 3, 601)
-    points = np.stack(np.meshgrid(first, second, indexing="ij"), axis=-1).reshape(-1, 2)
-    log_p = target.log_prior(points) + target.log_likelihood(points, target.data)
-    p = np.exp(log_p - log_p.max())
-    upper = p[points[:, 0] > 0].sum() / p.sum()
-    assert sorted([upper, 1 - upper]) == pytest.approx([0.45352, 0.54648], abs=2e-4)
 
 
 def test_the_threshold_of_k_hat_by_the_number_of_weights():

@@ -5,19 +5,8 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
+from pmdviz.methods import METHODS, vi
 from pmdviz.methods.npv import Tempered, elbo_gradient, entropy_bound
-from pmdviz.methods.vi import (
-    GaussianVBState,
-    SVIState,
-    coordinates_gradient,
-    draws,
-    natural,
-    natural_step,
-    normalised,
-    path_gradients,
-    sds,
-)
 from pmdviz.methods.vi import draws as draws_of_svi
 from pmdviz.methods.vi import elbo as elbo_of_draws
 from pmdviz.targets import make_target
@@ -65,7 +54,7 @@ def test_on_a_gaussian_posterior_it_is_exact(optimiser):
 
 def a_state():
     cholesky = np.array([[0.6, 0.0], [-0.3, 0.4]])
-    return SVIState(np.array([0.2, 0.1]), cholesky, np.zeros((2, 3)), np.zeros((2, 3)), 0)
+    return vi.SVIState(np.array([0.2, 0.1]), cholesky, np.zeros((2, 3)), np.zeros((2, 3)), 0)
 
 
 def exact_elbo(mean, cholesky):
@@ -88,7 +77,7 @@ NONE = np.zeros((2, 2))
 def test_path_gradients_of_svi_are_those_of_the_elbo():
     state, noise = a_state(), np.random.default_rng(0).standard_normal((200_000, 2))
     noise = np.concatenate([noise, -noise])
-    slope, inner = path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
+    slope, inner = vi.path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
     within = np.linalg.solve(state.cholesky.T, inner)  # the gradient in L
     for i, j in ((0, 0), (1, 0), (1, 1)):
         assert slope[i] == pytest.approx(slope_along(state.mean, state.cholesky, E[i], NONE), abs=1e-6)
@@ -105,11 +94,11 @@ def exact_gradients(state):
 def test_noise_never_makes_the_precision_negative(size):
     """And without noise rho = 1 gives the precision -E[hess log p] and Newton's step of the mean."""
     rng, wide = np.random.default_rng(1), a_state()._replace(cholesky=5 * a_state().cholesky)
-    moved = natural_step(wide, *exact_gradients(wide), 1.0)
+    moved = vi.natural_step(wide, *exact_gradients(wide), 1.0)
     np.testing.assert_allclose(moved.cholesky @ moved.cholesky.T, np.linalg.inv(PRECISION), rtol=1e-10)
     np.testing.assert_allclose(moved.mean, MEAN, rtol=1e-10)
     for _ in range(100):
-        moved = natural_step(a_state(), np.zeros(2), size * rng.standard_normal((2, 2)), 1.0)
+        moved = vi.natural_step(a_state(), np.zeros(2), size * rng.standard_normal((2, 2)), 1.0)
         assert np.isfinite(moved.cholesky).all() and (np.diag(moved.cholesky) > 0).all()
 
 
@@ -120,7 +109,7 @@ SCALE = np.array([2.0, 0.5])
 
 def state_of(factor, window=3):
     columns = 1 + (factor.shape[1] if factor.ndim == 2 else 1)
-    return GaussianVBState(np.array([0.2, 0.1]), factor, np.zeros((window, 2, columns)), 0)
+    return vi.GaussianVBState(np.array([0.2, 0.1]), factor, np.zeros((window, 2, columns)), 0)
 
 
 def factor_of(state):
@@ -131,11 +120,14 @@ def factor_of(state):
 def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
     """Those are the mean in prior sds, the logarithms of the factor's diagonal, and the rest in the sds of its row."""
     state, noise = state_of(factor), np.random.default_rng(0).standard_normal((200_000, 2))
-    found, L = coordinates_gradient(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, SCALE), factor_of(state)
+    found, L = (
+        vi.coordinates_gradient(state, noise, -(vi.draws(state, noise) - MEAN) @ PRECISION, SCALE),
+        factor_of(state),
+    )
     assert found.shape == ((2, 3) if factor.ndim == 2 else (2, 2))
     for i, j in ((0, 0), (1, 1), *([(1, 0)] if factor.ndim == 2 else [])):
         assert found[i, 0] == pytest.approx(slope_along(state.mean, L, SCALE * E[i], NONE), abs=0.05)
-        bump = np.outer(E[i], E[j]) * (L[i, i] if i == j else sds(state)[i])
+        bump = np.outer(E[i], E[j]) * (L[i, i] if i == j else vi.sds(state)[i])
         column = 1 + j if factor.ndim == 2 else 1
         assert found[i, column] == pytest.approx(slope_along(state.mean, L, np.zeros(2), bump), abs=0.05)
 
@@ -145,7 +137,7 @@ def test_the_natural_step_of_one_solves_a_gaussian():
     noise = np.random.default_rng(0).standard_normal((100_000, 2))
     for factor in (5 * FULL, 3 * DIAGONAL):
         state = state_of(factor)
-        moved = natural(state, noise, -(draws(state, noise) - MEAN) @ PRECISION, 1.0)
+        moved = vi.natural(state, noise, -(vi.draws(state, noise) - MEAN) @ PRECISION, 1.0)
         exact = np.linalg.inv(PRECISION) if factor.ndim == 2 else np.diag(1 / np.diag(PRECISION))
         got = factor_of(moved) @ factor_of(moved).T
         np.testing.assert_allclose(got, exact, rtol=0.05)
@@ -155,10 +147,10 @@ def test_the_natural_step_of_one_solves_a_gaussian():
 
 def test_the_elbo_is_exact_but_for_noise():
     target, state = normal_target(), state_of(FULL)
-    theta = draws(state, np.random.default_rng(1).standard_normal((100_000, 2)))
+    theta = vi.draws(state, np.random.default_rng(1).standard_normal((100_000, 2)))
     constant = elbo_of_draws(state, theta, target, target.data) - exact_elbo(state.mean, FULL)
     other = state_of(1.5 * FULL)
-    theta = draws(other, np.random.default_rng(2).standard_normal((100_000, 2)))
+    theta = vi.draws(other, np.random.default_rng(2).standard_normal((100_000, 2)))
     assert elbo_of_draws(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(
         constant, abs=0.1
     )
@@ -176,17 +168,17 @@ def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
     state, seen = state_of(DIAGONAL), []
     for t in range(6):
         noise = rng.standard_normal((1, 2))
-        gradients = -(draws(state, noise) - MEAN) @ PRECISION
-        g = coordinates_gradient(state, noise, gradients, SCALE)
+        gradients = -(vi.draws(state, noise) - MEAN) @ PRECISION
+        g = vi.coordinates_gradient(state, noise, gradients, SCALE)
         seen.append(g)
         own, before = np.array(seen[-3:]), np.array(seen[-4:-1])
         full = t >= 3
         for knobs, those in ((past, before if full else own), (present, own)):
-            moved = normalised(state, noise, gradients, 0.1, SCALE, knobs)
+            moved = vi.normalised(state, noise, gradients, 0.1, SCALE, knobs)
             change = 0.1 * g / np.sqrt((those**2).mean(axis=0))
             np.testing.assert_allclose(moved.mean, state.mean + SCALE * change[:, 0], rtol=1e-6, atol=1e-7)
             np.testing.assert_allclose(moved.cholesky, state.cholesky * np.exp(change[:, 1]), rtol=1e-6)
-        state = normalised(state, noise, gradients, 0.1, SCALE, past)._replace(iteration=t + 1)
+        state = vi.normalised(state, noise, gradients, 0.1, SCALE, past)._replace(iteration=t + 1)
 
 
 def some(K=4, d=2, seed=0):

@@ -11,19 +11,7 @@ from pmdviz.densities.density import KernelDensity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.metrics.distances import (
-    DIRECTIONS,
-    _measured,
-    differing,
-    hamming_mmd,
-    kl_of_moments,
-    marginal_tv,
-    mean_error,
-    mmd,
-    sd_ratios,
-    sliced_wasserstein,
-    squared_ksd,
-)
+from pmdviz.metrics import distances
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
 from pmdviz.targets.normal_noise import Linear
@@ -42,13 +30,13 @@ def test_moments_against_closed_forms(dim):
     rng, sd = np.random.default_rng(dim), np.sqrt(np.diag(exact.cov))
     mean, factor = exact.mean + 0.3 * sd, rng.normal(size=(dim, dim))
     cov = exact.cov + 0.1 * np.outer(sd, sd) * np.cov(factor) + np.diag(0.1 * sd**2)
-    assert mean_error(mean, exact) == pytest.approx(0.3)
-    np.testing.assert_allclose(sd_ratios(cov, exact), np.sqrt(np.diag(cov)) / sd)
+    assert distances.mean_error(mean, exact) == pytest.approx(0.3)
+    np.testing.assert_allclose(distances.sd_ratios(cov, exact), np.sqrt(np.diag(cov)) / sd)
     inverse = np.linalg.inv(cov)
     logdet = np.linalg.slogdet(cov)[1] - np.linalg.slogdet(exact.cov)[1]
     naive = 0.5 * (np.trace(inverse @ exact.cov) + (mean - exact.mean) @ inverse @ (mean - exact.mean) - dim + logdet)
-    assert kl_of_moments(mean, cov, exact) == pytest.approx(naive, rel=1e-8)
-    assert kl_of_moments(exact.mean, exact.cov, exact) == pytest.approx(0.0, abs=1e-9)
+    assert distances.kl_of_moments(mean, cov, exact) == pytest.approx(naive, rel=1e-8)
+    assert distances.kl_of_moments(exact.mean, exact.cov, exact) == pytest.approx(0.0, abs=1e-9)
     draws = exact.sample(rng, 20_000)
     q = multivariate_normal(mean, cov)
     gaps = exact.log_density(draws) - q.logpdf(draws)
@@ -63,9 +51,9 @@ def test_mmd_against_loops():
     xx = np.mean([k(x[i], x[j]) for i in range(12) for j in range(12) if i != j])
     yy = np.mean([k(y[i], y[j]) for i in range(9) for j in range(9) if i != j])
     xy = np.mean([k(a, b) for a in x for b in y])
-    assert mmd(x, y) == pytest.approx(np.sqrt(xx + yy - 2 * xy), rel=1e-12)
+    assert distances.mmd(x, y) == pytest.approx(np.sqrt(xx + yy - 2 * xy), rel=1e-12)
     same, other = np.full((50, 4), 196.3), np.full((50, 4), -196.3)  # a reference that is one state
-    assert mmd(same, same) == 0.0 and mmd(other, same) == pytest.approx(np.sqrt(2), abs=1e-12)
+    assert distances.mmd(same, same) == 0.0 and distances.mmd(other, same) == pytest.approx(np.sqrt(2), abs=1e-12)
 
 
 def test_mmd_of_discrete_states_against_loops():
@@ -74,20 +62,22 @@ def test_mmd_of_discrete_states_against_loops():
     for dim in (3, 16, 21):
         x, y = rng.choice(values, size=(11, dim)), rng.choice(values[:3], size=(8, dim))
         k = lambda a, b: np.exp(-np.mean(a != b))  # noqa: E731
-        np.testing.assert_allclose(np.exp(-differing(x, y, values)), [[k(a, b) for b in y] for a in x], rtol=1e-14)
+        np.testing.assert_allclose(
+            np.exp(-distances.differing(x, y, values)), [[k(a, b) for b in y] for a in x], rtol=1e-14
+        )
         xx = np.mean([k(x[i], x[j]) for i in range(11) for j in range(11) if i != j])
         yy = np.mean([k(y[i], y[j]) for i in range(8) for j in range(8) if i != j])
         xy = np.mean([k(a, b) for a in x for b in y])
-        assert hamming_mmd(x, y, values) == pytest.approx(np.sqrt(max(xx + yy - 2 * xy, 0)), rel=1e-10)
+        assert distances.hamming_mmd(x, y, values) == pytest.approx(np.sqrt(max(xx + yy - 2 * xy, 0)), rel=1e-10)
 
 
 def test_sliced_wasserstein_against_scipy():
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 4)), 1 + 2 * rng.normal(size=(40, 4))
-    directions = stream("directions").standard_normal((4, DIRECTIONS))
+    directions = stream("directions").standard_normal((4, distances.DIRECTIONS))
     directions /= np.linalg.norm(directions, axis=0)
     naive = np.mean([wasserstein_distance(x @ u, y @ u) for u in directions.T])
-    assert sliced_wasserstein(x, y) == pytest.approx(naive, rel=1e-10)
+    assert distances.sliced_wasserstein(x, y) == pytest.approx(naive, rel=1e-10)
 
 
 def test_ksd_against_loops():
@@ -107,14 +97,14 @@ def test_ksd_against_loops():
 
     for other in (score, rng.normal(size=(6, 2))):
         pairs = np.array([stein(x[i], x[j], score[i], other[j]) for j in range(6) for i in range(6) if i != j])
-        value, noise = squared_ksd(x, score, other)
+        value, noise = distances.squared_ksd(x, score, other)
         assert value == pytest.approx(pairs.mean(), rel=1e-6)
         assert noise == pytest.approx(np.sqrt(2 / 30 * (pairs**2).mean()), rel=1e-6)
 
 
 def test_the_noise_of_the_squared_ksd_is_its_standard_deviation_for_exact_draws():
     rng = np.random.default_rng(3)
-    found = np.array([squared_ksd(x, -x) for x in rng.standard_normal((400, 100, 2))])
+    found = np.array([distances.squared_ksd(x, -x) for x in rng.standard_normal((400, 100, 2))])
     squared, noise = found[:, 0], found[:, 1].mean()
     assert abs(squared.mean()) < 4 * noise / 20
     assert squared.std() == pytest.approx(noise, rel=0.2)  # four standard errors of an sd, whose tail is that of chi^2
@@ -134,7 +124,9 @@ def test_the_ksd_is_near_0_for_draws_of_the_posterior_alone_and_never_costs_more
         exact = target.reference()
         draws = exact.sample(np.random.default_rng(3), 500)
         clouds = {"exact": draws, "wide": 2 * draws - exact.mean, "point": np.tile(exact.mean, (500, 1))}
-        found = {name: _measured(SimpleNamespace(target=target, draws=cloud)) for name, cloud in clouds.items()}
+        found = {
+            name: distances._measured(SimpleNamespace(target=target, draws=cloud)) for name, cloud in clouds.items()
+        }
         for name, (value, noise) in found.items():
             assert (abs(value) < 4 * noise) == (name == "exact"), (num_data, name, value, noise)
         assert max(rows for points, rows in asked if points > 1) <= 2000
@@ -150,8 +142,8 @@ def test_marginal_tv_of_a_gaussian(dim):
     edges = norm.ppf(np.arange(1, 20) / 20)
     mass = np.diff(norm.cdf(edges - 0.5), prepend=0.0, append=1.0)
     expected = 0.5 * np.abs(mass - 0.05).sum()
-    assert marginal_tv(gaussian(exact.mean + shift, exact.cov), target) == pytest.approx(expected, abs=0.01)
-    assert marginal_tv(gaussian(exact.mean, exact.cov), target) < 0.02
+    assert distances.marginal_tv(gaussian(exact.mean + shift, exact.cov), target) == pytest.approx(expected, abs=0.01)
+    assert distances.marginal_tv(gaussian(exact.mean, exact.cov), target) < 0.02
 
 
 @looped("method", ["hmc", "pmd", "svi"])
@@ -165,7 +157,7 @@ def test_what_a_run_tells_is_what_its_approximation_has(method):
     mean, cov = frame.density.mean, frame.density.cov
     assert found["mean_error"] == pytest.approx(np.abs((mean - exact.mean) / np.sqrt(np.diag(exact.cov))).max())
     assert found["sd_ratio_min"] == pytest.approx(np.sqrt(np.diag(cov) / np.diag(exact.cov)).min())
-    assert found["kl_moments"] == pytest.approx(kl_of_moments(mean, cov, exact))
+    assert found["kl_moments"] == pytest.approx(distances.kl_of_moments(mean, cov, exact))
     loss = [frame.target.row_mean(theta[None], frame.target.test_data)[0] for theta in frame.draws[:200]]
     assert found["rmse"] > 0.9 * frame.target.options.sigma_y and len(loss) == 200
     assert {name for name, value in found.items() if value is None} >= ALWAYS - {"ess"}

@@ -14,7 +14,7 @@ from pmdviz.serve import server
 from pmdviz.serve.server import check_origins, chosen_port
 from tests.support.client import Client
 from tests.support.crowd import Crowd, served
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 from tests.support.wire import Wire
 
 
@@ -24,8 +24,7 @@ from tests.support.wire import Wire
 )
 def test_an_origin_that_no_browser_has_is_refused(origin):
     words = "--allow-websocket-origin must be HOST or HOST:PORT, such as lab.example.org or .*, without http://"
-    with pytest.raises(InputError, match=f"{words}; got '"):
-        check_origins(["lab.example.org", origin])
+    refused(f"{words}; got '", check_origins, ["lab.example.org", origin])
 
 
 @looped("more", [[], ["--num-procs", "2"]])
@@ -64,8 +63,7 @@ def test_a_port_that_is_taken_is_named():
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(InputError, match=rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out"):
-            chosen_port(port)
+        refused(rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out", chosen_port, port)
 
 
 @pytest.mark.parametrize(

@@ -39,6 +39,13 @@ window.pmdviz = {
     }
     return null
   },
+  middle(from, to, end) { return (Math.max(from, 0) + Math.min(to, end)) / 2 },  // of the part within the window
+  top(x, y) {  // the innermost element at a place
+    let e = document.elementFromPoint(x, y), inner
+    while ((inner = e?.shadowRoot?.elementFromPoint(x, y)) && inner !== e) e = inner
+    return e
+  },
+  holds(e, inner) { for (; inner; inner = inner.parentNode ?? inner.host) if (inner === e) return true },
   canvases(root, list = []) {
     for (const e of root.querySelectorAll("*")) {
       if (e.tagName == "CANVAS") list.push(e)
@@ -104,9 +111,13 @@ def server(command: list[str], port: int, log: Any = None, **environment: str) -
         end(process)
 
 
-def lab_command(port: int, *more: str) -> list[str]:
-    """The command that serves the lab on `port`."""
-    return [sys.executable, "-m", "pmdviz", "serve", "--port", str(port), *more]
+@contextmanager
+def lab_server(*command: str, **environment: str) -> Iterator[tuple[int, subprocess.Popen]]:
+    """The served lab, or what another command serves, on a free port: the port, and the process."""
+    port = free_port()
+    run = command or (sys.executable, "-m", "pmdviz", "serve")
+    with server([*run, "--port", str(port)], port, **environment) as process:
+        yield port, process
 
 
 def await_answer(process: subprocess.Popen, url: str, seconds: float = START_S) -> None:
@@ -201,6 +212,16 @@ def choose_setting(page: Any, label: str, option: str) -> None:
     open_sheet(page, "All settings")
     page.get_by_label(label, exact=True).locator("visible=true").first.select_option(label=option)
     close_sheet(page)
+
+
+def play_endlessly(page: Any) -> float:
+    """Choose the run length without an end and full speed, and press Play. Returns when (`time.perf_counter`)."""
+    choose_setting(page, "Run length (observations used)", "endless")
+    page.wait_for_function("!/ of [0-9,]+ observations/.test(pmdviz.words())", timeout=120_000)
+    hurry(page)
+    pressed = time.perf_counter()
+    page.get_by_role("button", name="Play", exact=True).click()
+    return pressed
 
 
 def close_sheet(page: Any) -> None:

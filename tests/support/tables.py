@@ -1,9 +1,14 @@
-"""Tables looped inside one test, with the failing entry in its message."""
+"""Tables looped inside one test, with the failing entry in its message; and what is refused in a sentence."""
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
+
+import pytest
+
+from pmdviz.errors import InputError
 
 
 def looped(names: str, entries: Iterable[Any] | Callable[[], Iterable[Any]]) -> Callable[[Callable], Callable]:
@@ -32,3 +37,11 @@ def looped(names: str, entries: Iterable[Any] | Callable[[], Iterable[Any]]) -> 
         return run
 
     return decorate
+
+
+def refused(words: str, call: Callable, *given: Any, **named: Any) -> None:
+    """Check that a call is refused in one line with these words, or with what this pattern matches."""
+    with pytest.raises(InputError) as error:
+        call(*given, **named)
+    said = str(error.value)
+    assert "\n" not in said and (words in said or re.search(words, said)), said

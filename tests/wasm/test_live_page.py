@@ -179,21 +179,3 @@ def test_ten_thousand_steps_need_no_more_memory(browser, file):
         reached(page, steps)
         assert page.evaluate("runs[0].grown") == 0
     page.close()
-
-
-@pytest.mark.ci
-@pytest.mark.browser
-def test_the_default_run_is_as_good_as_in_python(browser, tmp_path):
-    seeds = range(8)
-    runs = [pmdviz.run(target="mixture", method="pmd", seed=seed, budget=20_000, floor=False) for seed in seeds]
-    python = np.array([run.frames[-1].metrics["tv"] for run in runs])
-    page, _ = opened(browser, runs[0].export(tmp_path / "lab.html", live=True))
-    found = []
-    for seed in seeds:
-        page.evaluate("(seed) => restart(seed)", seed)
-        reached(page, 0)
-        jump(page, 200)
-        found.append(reached(page, 200))
-    assert max(found) <= 0.06
-    np.testing.assert_allclose(found, python, atol=6e-4)
-    page.close()

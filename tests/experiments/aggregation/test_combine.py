@@ -10,7 +10,7 @@ from pmdviz.experiments.aggregation import VARIED, Aggregation, Block, principal
 from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.mixtures import MODELS, Mixture, distance, squared_distance
 from pmdviz.targets import rows as data_rows
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 
 def machines_of(name, seed, num_data, dim=3, components=3, latent=2, shards=10):
@@ -301,8 +301,7 @@ def test_what_cannot_be_used_is_said():
         ({"data": "nowhere.csv"}, "cannot be read"),
         ({"data": "covtype"}, "data must be simulated, digits"),
     ]:
-        with pytest.raises(InputError, match=words):
-            pmdviz.experiment("aggregation", **knobs)
+        refused(words, pmdviz.experiment, "aggregation", **knobs)
 
 
 @pytest.mark.parametrize("source, hidden, pip", [("digits", "sklearn.datasets", r"pmdviz\[data\]"),
@@ -315,8 +314,7 @@ def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
     clear()
     monkeypatch.setitem(sys.modules, hidden, None)
     monkeypatch.setattr(data_rows, "find_spec", lambda name: None)
-    with pytest.raises(InputError, match=pip):
-        pmdviz.experiment("aggregation", data=source)
+    refused(pip, pmdviz.experiment, "aggregation", data=source)
     clear()
 
 

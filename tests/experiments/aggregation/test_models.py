@@ -6,20 +6,11 @@ from sklearn.decomposition import PCA
 from sklearn.mixture import GaussianMixture
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.mixtures import (
-    FLOOR_HIT,
-    MODELS,
-    NOT_CONVERGED,
-    Mixture,
-    assignment,
-    distance,
-    matched,
-    symmetric_kl,
-)
+from pmdviz.experiments import mixtures
 
-MADE = {name: model(4, 3, 2) for name, model in MODELS.items()}
+MADE = {name: model(4, 3, 2) for name, model in mixtures.MODELS.items()}
 TRUTHS = {name: model.truth(np.random.default_rng(7)) for name, model in MADE.items()}
-every_model = pytest.mark.parametrize("name", MODELS)
+every_model = pytest.mark.parametrize("name", mixtures.MODELS)
 
 
 @pytest.fixture
@@ -108,10 +99,10 @@ def test_what_degenerates_and_what_is_no_density_is_said(rng):
     gaussian, gmm = MADE["gaussian"], MADE["gmm"]
     flat = rng.normal(size=(3, 4))  # 3 points in 4 dimensions
     fit = gaussian.fit(flat)
-    assert fit.note == FLOOR_HIT and fit.params.fault == ""
-    assert gmm.fit(np.repeat(flat, 4, axis=0), rng=rng).note == FLOOR_HIT
+    assert fit.note == mixtures.FLOOR_HIT and fit.params.fault == ""
+    assert gmm.fit(np.repeat(flat, 4, axis=0), rng=rng).note == mixtures.FLOOR_HIT
     points = rng.normal(size=(500, 4))  # one component too many, which EM takes long over
-    assert gmm.fit(points, rng=rng, most_steps=1).note == NOT_CONVERGED
+    assert gmm.fit(points, rng=rng, most_steps=1).note == mixtures.NOT_CONVERGED
     with pytest.raises(InputError, match="log weights must be numbers"):
         gaussian.fit(points, np.full(500, np.nan))
     with pytest.raises(InputError, match="one of them finite"):
@@ -127,15 +118,15 @@ def test_what_degenerates_and_what_is_no_density_is_said(rng):
 def test_matching_is_scipys_assignment_of_the_least_symmetric_kl(rng):
     for c in (1, 2, 3, 8, 15) * 10:
         costs = rng.normal(size=(c, c)) * 10
-        found, (rows, columns) = assignment(costs), linear_sum_assignment(costs)
+        found, (rows, columns) = mixtures.assignment(costs), linear_sum_assignment(costs)
         assert sorted(found) == list(range(c))
         assert costs[np.arange(c), found].sum() == pytest.approx(costs[rows, columns].sum()), c
     truth = TRUTHS["gmm"]
-    same(matched(truth.ordered(np.array([2, 0, 1])), truth), truth)
-    assert distance(truth.ordered(np.array([1, 0, 2])), truth) == 0
-    moved = Mixture(truth.shares, truth.means + [1.0, 0, 0, 0], truth.covs)
-    assert distance(moved, truth) == pytest.approx(3)
-    assert np.isnan(distance(truth, TRUTHS["gaussian"]))
+    same(mixtures.matched(truth.ordered(np.array([2, 0, 1])), truth), truth)
+    assert mixtures.distance(truth.ordered(np.array([1, 0, 2])), truth) == 0
+    moved = mixtures.Mixture(truth.shares, truth.means + [1.0, 0, 0, 0], truth.covs)
+    assert mixtures.distance(moved, truth) == pytest.approx(3)
+    assert np.isnan(mixtures.distance(truth, TRUTHS["gaussian"]))
     one, other = TRUTHS["gmm"], TRUTHS["mixture_ppca"]
 
     def kl(m, S, n, T):
@@ -145,7 +136,7 @@ def test_matching_is_scipys_assignment_of_the_least_symmetric_kl(rng):
     for a in range(3):
         for b in range(3):
             first, second = (one.means[a], one.covs[a]), (other.means[b], other.covs[b])
-            assert symmetric_kl(one, other)[a, b] == pytest.approx(kl(*first, *second) + kl(*second, *first))
+            assert mixtures.symmetric_kl(one, other)[a, b] == pytest.approx(kl(*first, *second) + kl(*second, *first))
 
 
 def test_turning_loadings_changes_no_coordinate(rng):

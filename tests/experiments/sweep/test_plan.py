@@ -8,6 +8,7 @@ from pmdviz import InputError, Recipe, Session
 from pmdviz.experiments import sweep as measures
 from pmdviz.experiments.sweep import BOUNDED, bounded_error, chosen_error, exact_values, fitted, measured, planned
 from tests.support.own import own_target
+from tests.support.tables import refused
 
 GAUSSIAN = Recipe("gaussian", num_particles=50, batch_size=5, budget=100)
 
@@ -51,10 +52,8 @@ def test_what_cannot_be_used_is_one_sentence():
         ({"num_particles": range(1, 2000)}, 1000, False, "at most 1,000,000 runs"),
         ({"num_particles": [5], "budget": [1, 2]}, 1, True, "num_particles has 1, budget has 2"),
     ]:
-        with pytest.raises(InputError, match=words):
-            planned(GAUSSIAN, over, seeds, together)
-    with pytest.raises(InputError, match="needs a budget"):
-        planned(GAUSSIAN.limited(None), {"num_particles": [5]}, 1)
+        refused(words, planned, GAUSSIAN, over, seeds, together)
+    refused("needs a budget", planned, GAUSSIAN.limited(None), {"num_particles": [5]}, 1)
     assert planned(GAUSSIAN.limited(None), {"budget": [50]}, 1)[0].recipe.budget == 50
 
 
@@ -72,8 +71,7 @@ def test_slope_and_standard_error_are_those_of_scipy_and_need_points():
     assert fit.slope == pytest.approx(-1)
     assert (fit.num_points, fit.left_out) == (3, 3)
     for x, y in [([1, 2], [1, 2]), ([5, 5, 5], [1, 2, 3]), ([], []), ([1, 2, 3], [0, 0, 0])]:
-        with pytest.raises(InputError, match="three points"):
-            fitted(x, y)
+        refused("three points", fitted, x, y)
 
 
 def expectation(f, mean, sd, scale):
@@ -133,8 +131,7 @@ def test_which_errors_can_be_asked_for_and_those_that_cannot_be_had_are_nan():
         (5, "must be one of"),
         named,
     ]:
-        with pytest.raises(InputError, match=words):
-            chosen_error(wrong)
+        refused(words, chosen_error, wrong)
     found = measured(Session(Recipe(own_target(dim=3), num_particles=20, budget=10)).advance(1), {})
     assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
     frame = Session(Recipe("linear", target_options={"dim": 4}, num_particles=50, budget=100)).advance()

@@ -14,6 +14,7 @@ import pmdviz
 from pmdviz import InputError, Recipe
 from pmdviz.experiments.workers import Table, table_path
 from tests.support.own import own_target
+from tests.support.tables import refused
 
 ROOT = Path(__file__).parents[3]
 RECIPE = Recipe("gaussian", target_options={"dim": 1}, num_particles=50, batch_size=5, budget=100)
@@ -51,8 +52,7 @@ def test_rows_are_the_runs():
     assert found.to_frame().shape == (6, len(found.rows))
     assert found.fit().num_points == 6 and found.summary()[1]["runs"] == 2
     assert found.summary()[1]["mean"] == pytest.approx(found.rows["tv"][2:4].mean())
-    with pytest.raises(InputError, match="did you mean 'tv'"):
-        found.fit(y="tvv")
+    refused("did you mean 'tv'", found.fit, y="tvv")
 
 
 def test_what_is_in_the_table_is_not_computed_again(tmp_path):
@@ -101,8 +101,7 @@ def test_what_cannot_be_sent_is_said_at_once():
     def own(frame):
         return float(lock.locked())
 
-    with pytest.raises(InputError, match="cannot be sent to other processes"):
-        pmdviz.sweep(RECIPE, OVER, seeds=1, error=own)
+    refused("cannot be sent to other processes", pmdviz.sweep, RECIPE, OVER, seeds=1, error=own)
 
 
 @pytest.mark.ci
@@ -304,8 +303,7 @@ def test_writing_slows_down_with_what_it_costs_and_no_suffix_means_parquet(tmp_p
     assert table_path(tmp_path / "t").name == "t.parquet"
     monkeypatch.setattr("pmdviz.experiments.workers._has_pyarrow", lambda: False)
     assert table_path(tmp_path / "t").name == "t.csv"
-    with pytest.raises(InputError, match="needs pyarrow"):
-        table_path("t.parquet")
+    refused("needs pyarrow", table_path, "t.parquet")
 
 
 def test_a_file_that_cannot_be_used_is_one_sentence(tmp_path):

@@ -1,1 +1,0 @@
-"""Everything that a user can do, tried from the outside: `python -m benchmarks.capabilities`."""
