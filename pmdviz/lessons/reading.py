@@ -218,6 +218,18 @@ def _in_order(found: dict[str, Lesson]) -> dict[str, Lesson]:
 
 
 LESSONS = _loaded()
+
+
+def offer_lessons(folder: str | None) -> None:
+    """Have a folder of lessons offered, here and in the processes that are begun. Raises InputError for no folder."""
+    if folder is not None:
+        os.environ[FOLDER] = folder
+    own_folder()
+    found = _loaded()
+    LESSONS.clear()
+    LESSONS.update(found)
+
+
 DEMOS = _in_order(_ours("demos"))  # of five minutes, for a lecture: one step each
 
 

@@ -27,6 +27,7 @@ from tornado.httputil import HTTPServerRequest
 from pmdviz.errors import InputError, shown, words_of
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop.locked import locked
+from pmdviz.lessons.reading import offer_lessons
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
 from pmdviz.serve.pages import docs_routes, offer_docs
@@ -89,7 +90,7 @@ def serve(options: argparse.Namespace) -> int:
     """Serve until SIGINT or SIGTERM; returns the exit status. Raises InputError for options that cannot be used."""
     check_origins(options.allow_websocket_origin or ())
     set_limits(vars(options))
-    _offer_lessons(options.lessons)
+    offer_lessons(options.lessons)
     _offer_targets(options.target or ())
     offer_docs(options.docs)
     _compile_ahead(options.compile)
@@ -116,15 +117,6 @@ def serve(options: argparse.Namespace) -> int:
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
-
-
-def _offer_lessons(folder: str | None) -> None:
-    """Have a folder of lessons offered, here and in the processes that are begun. Raises InputError for no folder."""
-    from pmdviz.lessons import reading as folders
-
-    if folder is not None:
-        os.environ[folders.FOLDER] = folder
-    folders.own_folder()
 
 
 def _offer_targets(places: Sequence[str]) -> None:

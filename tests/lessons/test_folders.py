@@ -47,13 +47,14 @@ def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
 
 def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     monkeypatch.setenv(FOLDER, "")  # so that what the server sets is taken back, and no later test serves it
+    monkeypatch.setattr(catalogue, "LESSONS", dict(catalogue.LESSONS))
     parser = ArgumentParser()
     server.serve_arguments(parser)
     options = parser.parse_args(["--lessons", str(folder)])
-    server._offer_lessons(options.lessons)
-    assert own_folder() == folder
+    catalogue.offer_lessons(options.lessons)
+    assert own_folder() == folder and catalogue.find_lesson("mine").title == "A small lesson"
     with pytest.raises(InputError, match="must be a folder"):
-        server._offer_lessons(str(folder / "mine.md"))
+        catalogue.offer_lessons(str(folder / "mine.md"))
     monkeypatch.setenv(FOLDER, "")
-    server._offer_lessons(None)
+    catalogue.offer_lessons(None)
     assert own_folder() is None
