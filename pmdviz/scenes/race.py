@@ -215,6 +215,7 @@ class RaceScene(NamedTuple):
     inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" for nothing new
     watched: bool = False  # whether somebody looks inside the steps of one
     names: tuple[str, ...] = ()  # of the entrants of a live race, as `RaceRunner.place` knows them
+    steps: tuple[tuple[Frame, Frame], ...] = ()  # in a film: each entrant's frames before and after its last step
 
     @property
     def iteration(self) -> int:
