@@ -430,9 +430,7 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
     end = trace_columns.clock_end(
         clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
     )
-    limits = race_scenes.spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
-    made = race_scenes.race_traces_picture(
-        [tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name]
-    )
+    floor, rows = first.floors[metric.name], [tile.trace for tile in scene.tiles]
+    made = race_scenes.race_traces_picture(rows, metric, clock, end, race_scenes.span(metric, histories, floor), floor)
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)
     return made._replace(middle=trace_columns.UNKNOWN.format(metric.title) if unknown else "")
