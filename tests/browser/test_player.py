@@ -130,6 +130,12 @@ def test_a_race_in_a_frame(opened, tmp_path):
         picture = frame.evaluate(PICTURE_JS)
         assert seen.setdefault(k, picture) == picture and frame.evaluate(ends) == visited
     assert len(set(seen.values())) == 3
+    frame.get_by_role("button", name="Play", exact=True).click()
+    frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
+    frame.get_by_role("button", name="Play", exact=True).wait_for()
+    painted(frame)
+    assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations each, leading: ")
+    assert frame.evaluate(PICTURE_JS) == seen[10]
     frame.get_by_text("Inside this step (key I)").click()
     scrub(frame, 4)
     inside = frame.locator("#inside")
@@ -138,11 +144,5 @@ def test_a_race_in_a_frame(opened, tmp_path):
     inside.locator(".title", has_text="Iteration 4:").wait_for()
     scrub(frame, 0)
     inside.locator(".note", has_text="Press Step or Play").wait_for()
-    frame.get_by_role("button", name="Play", exact=True).click()
-    frame.wait_for_function("document.getElementById('shown').textContent === '11 of 11'")
-    frame.get_by_role("button", name="Play", exact=True).wait_for()
-    painted(frame)
-    assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations each, leading: ")
-    assert frame.evaluate(PICTURE_JS) == seen[10]
     page.set_viewport_size({"width": 390, "height": 844})
     assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")
