@@ -101,7 +101,7 @@ class Scene(NamedTuple):
     words: str
     history: Mapping[str, np.ndarray]  # measured so far; the last row is this moment
     marks: tuple[Mark, ...]
-    step: tuple[Frame, Frame] | None = None  # the frames before and after the last step; at iteration 0 both are that
+    steps: tuple[tuple[Frame, Frame], ...] = ()  # the frames before and after the last one
 
 
 def spread(last: int, frames: int) -> list[int]:
@@ -213,7 +213,7 @@ class Film(Shown):
                 tick()
             made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
-            yield made._replace(step=(before, session.frame))
+            yield made._replace(steps=((before, session.frame),))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; an event belongs to the measured frame after it."""
@@ -353,28 +353,30 @@ class RaceFilm(Shown):
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        for race, standings in self._moments(tick):
-            yield self._scene(race, standings)
+        for race, standings, before in self._moments(tick):
+            steps = zip(before, (one.frame for one in standings), strict=True)
+            yield self._scene(race, standings)._replace(steps=tuple(steps))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> RaceScene:
         """The last moment, with traces as fine as a film's."""
-        *_, (race, standings) = self._moments(tick)
+        *_, (race, standings, _) = self._moments(tick)
         return self._scene(race, standings)
 
-    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Race, list[Standing]]]:
-        """The race at each level; the same objects every time."""
+    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Race, list[Standing], list[Frame]]]:
+        """The race at each level, and the frames before the last steps; the same objects every time."""
         check_entrants(len(self.labels))
         race = Race(self.what.recipe, metrics_every=10**9)
         standings = [Standing(race, k, self.look.choice) for k in range(len(self.labels))]
-        last = self._last("iteration")
+        last, before = self._last("iteration"), [session.frame for session in race.sessions]
         for level in self.levels:
             for k, session in enumerate(race.sessions):
                 while session.frame.spent < level and session.frame.iteration < last[k] and not race.stop_reason(k):
+                    before[k] = session.frame
                     race.step(k)
                     tick()
                 standings[k].take(seconds=self._seconds(k, session.frame.iteration))
                 tick()
-            yield race, standings
+            yield race, standings, before
 
     def _seconds(self, k: int, iteration: int) -> float:
         """Computing time of the race itself, not of its replay: the same film at every export."""
@@ -429,9 +431,7 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
     end = trace_columns.clock_end(
         clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
     )
-    limits = race_scenes.spans(dict.fromkeys([*recipe.shown, metric]), histories, first.floors)
-    made = race_scenes.race_traces_picture(
-        [tile.trace for tile in scene.tiles], metric, clock, end, limits, first.floors[metric.name]
-    )
+    floor, rows = first.floors[metric.name], [tile.trace for tile in scene.tiles]
+    made = race_scenes.race_traces_picture(rows, metric, clock, end, race_scenes.span(metric, histories, floor), floor)
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)
     return made._replace(middle=trace_columns.UNKNOWN.format(metric.title) if unknown else "")

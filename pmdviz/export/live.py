@@ -61,10 +61,10 @@ def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     """The recipe of a run, or the two of a race. Raises InputError where a race has others."""
     if isinstance(film, Film):
         return [film.run.recipe]
-    race, entrants = film.what.recipe, film.what.entrants
-    if len({one.method for one in entrants}) != len(entrants) or len(entrants) > MOST:
+    race = film.what.recipe
+    if len({one.method for one in race.entrants}) != len(race.entrants) or len(race.entrants) > MOST:
         raise InputError(f"a live page has one method, or {MOST} different ones; got {', '.join(film.labels)}")
-    return [one.recipe(film.what.target, film.seed, race.budget, race.budget_unit) for one in entrants]
+    return [*race.recipes]
 
 
 def page(shown: Mapping[str, Shown], **more: Json) -> str:

@@ -166,7 +166,7 @@ class Player(Generic[S]):
 
     def __init__(self, film: Film | RaceFilm, scenes: Iterable[S]) -> None:
         self.film, self.look = film, film.look
-        self.insides: list[Inside] = []
+        self.insides: list[list[Inside]] = []
         self.scenes: list[S] = [self.kept(scene) for scene in scenes]
         first = self.pictures(self.scenes[0])
         self.drawn = [
@@ -175,10 +175,12 @@ class Player(Generic[S]):
         ]
         made = Film16(self.drawn)
         self.frames: list[dict[str, Json]] = [
-            {"pictures": pictures, "words": scene.words}
+            {"pictures": pictures, "words": scene.words, **self.more(scene)}
             for pictures, scene in zip(made.frames, self.scenes, strict=True)
         ]
-        self.add(made)
+        put = partial(put_part, made, {"x": first[0].x, "y": first[0].y})
+        for frame, steps in zip(self.frames, self.insides, strict=False):
+            frame["inside"] = [one.payload(put) for one in steps]
         self.payload = {
             **{"pictures": made.first, "frames": self.frames, "scales": made.scales, "numbers": made.numbers.text()},
             **{"fps": self.look.fps, "dark": self.look.dark, "large": self.look.large_type},
@@ -187,15 +189,22 @@ class Player(Generic[S]):
         }
 
     def kept(self, scene: S) -> S:
-        """The part of a scene that is kept until the page is made."""
-        return scene
+        """The scene without its frames, which are large; what the panel shows of its steps is worked out before."""
+        if self.look.inside:
+            self.insides.append(self.steps(scene))
+        return scene._replace(steps=())
+
+    def steps(self, scene: S) -> list[Inside]:
+        """The last step of each entrant, from the inside."""
+        raise NotImplementedError
 
     def pictures(self, scene: S) -> list[Picture]:
         """The pictures of a scene, side by side."""
         raise NotImplementedError
 
-    def add(self, made: Film16) -> None:
-        """Put further words and numbers into the frames."""
+    def more(self, scene: S) -> dict[str, Json]:
+        """Further words of a frame."""
+        return {}
 
     def legend(self) -> list[tuple[str, str, str]]:
         """Names, colours and kinds of line below pictures that have no legend."""
@@ -227,12 +236,9 @@ class Page(Player[Scene]):
 
     film: Film
 
-    def kept(self, scene: Scene) -> Scene:
-        """The scene without its frames, which are large; what the panel shows of its step is worked out before."""
-        if self.look.inside and scene.step is not None:
-            before, after = scene.step
-            self.insides.append(inside(before, after, *self.film.drawn, INSIDE_DOTS, scene.columns))
-        return scene._replace(step=None)
+    def steps(self, scene: Scene) -> list[Inside]:
+        """The one of the run."""
+        return [inside(*step, *self.film.drawn, INSIDE_DOTS, scene.columns) for step in scene.steps]
 
     def pictures(self, scene: Scene) -> list[Picture]:
         """The stage, and the traces if they are wanted."""
@@ -242,12 +248,6 @@ class Page(Player[Scene]):
             stage = stage._replace(marks=marks)
         traced = self.look.traces != NO_TRACES
         return [stage, *([traces_of(self.film, self.scenes[-1], scene)] if traced else [])]
-
-    def add(self, made: Film16) -> None:
-        """The steps from the inside."""
-        axes = {"x": self.drawn[0][0].x, "y": self.drawn[0][0].y}
-        for frame, one in zip(self.frames, self.insides, strict=False):
-            frame["inside"] = one.payload(partial(put_part, made, axes))
 
 
 def weighed(mark: Mark, columns: StageColumns) -> Mark:
@@ -303,10 +303,15 @@ class RacePage(Player[RaceScene]):
         titles = {f"line-{k}": title for k, title in enumerate(self.titles())}
         return [*tiles, traces._replace(legend={**titles, **traces.legend})]
 
-    def add(self, made: Film16) -> None:
+    def steps(self, scene: RaceScene) -> list[Inside]:
+        """Those of all entrants, with as many particles in all as a run's page has."""
+        limit, drawn = INSIDE_DOTS // len(scene.tiles), (scene.scene, scene.pair)
+        pairs = zip(scene.steps, scene.tiles, strict=True)
+        return [inside(*step, *drawn, limit, tile.columns) for step, tile in pairs]
+
+    def more(self, scene: RaceScene) -> dict[str, Json]:
         """The states above the tiles."""
-        for frame, scene in zip(self.frames, self.scenes, strict=True):
-            frame["states"] = [tile.state for tile in scene.tiles]
+        return {"states": [tile.state for tile in scene.tiles]}
 
     def titles(self) -> list[str]:
         """Of the entrants."""

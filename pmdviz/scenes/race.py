@@ -20,7 +20,7 @@ from pmdviz.pictures import Axis, Mark, Picture, nice
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import OPACITY_DOTS, Ranges, StageColumns, Tiling, placed
 from pmdviz.scenes.stage import LAYERS, MARKS, USUAL_WORDS, Pair, Scene, SceneChoice, stage_picture
-from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, UNKNOWN, column, extremes, value_range
+from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, UNKNOWN, Bands, band_marks, column, extremes, value_range
 from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, duration, number
 
@@ -35,7 +35,6 @@ CLOCKS = {
 }
 MAX_POINTS = 600  # of a trace
 DOTS = 4_000  # of all tiles together
-BAND_POINTS, QUANTILES = 60, (0.1, 0.5, 0.9)
 
 Columns = Mapping[str, np.ndarray]
 
@@ -46,40 +45,35 @@ def tile_columns(frame: Frame, entrants: int, scene: Scene, pair: Pair) -> Stage
     return drawn._replace(image=None) if scene.image_of else drawn
 
 
-def span(metric: Metric, values: Sequence[np.ndarray]) -> tuple[float, float]:
-    """Where the axis of a metric begins and ends.
+def span(metric: Metric, rows: Sequence[Columns], floor: float | None = None) -> tuple[float, float]:
+    """The ends of the axis of a metric, for the rows of all entrants and what independent draws get.
 
     A logarithmic one is fixed but for values below its usual lower end, another one holds all values.
     """
+    values = [*(column(one, metric.name) for one in rows), np.array([floor or np.nan])]
     if not metric.log:
         return value_range(GROUPS[metric.axis], values)
-    flat = np.concatenate([np.empty(0), *(np.asarray(v, float) for v in values)])
+    flat = np.concatenate(values)
     flat = flat[np.isfinite(flat) & (flat > 1e-6)]
     lowest, highest = metric.limits
     low = nice(0.9 * float(flat.min()), up=False) if len(flat) else lowest
     return min(lowest, low), highest
 
 
-def spans(
-    metrics: Iterable[Metric], rows: Sequence[Columns], floors: Mapping[str, float | None]
-) -> dict[str, tuple[float, float]]:
-    """The `span` of each metric that holds the rows of all entrants and what independent draws get."""
-    return {
-        metric.name: span(metric, [*(one[metric.name] for one in rows), np.array([floors[metric.name] or np.nan])])
-        for metric in metrics
-    }
+def line_columns(rows: Columns, metric: Metric, limits: tuple[float, float]) -> dict[str, np.ndarray]:
+    """Columns of one entrant's trace: all clocks, and the metric inside its limits as `value`.
 
-
-def line_columns(rows: Columns, spans: Mapping[str, tuple[float, float]]) -> dict[str, np.ndarray]:
-    """Columns of one entrant's traces: all clocks, and each metric inside its span; NaN (unavailable) is a gap."""
-    chosen = extremes([rows[metric] for metric in spans], MAX_POINTS)
+    Rows without a value are left out, unless all are: a metric that is chosen later is not in every row.
+    """
+    values = column(rows, metric.name)
+    chosen = extremes([values], MAX_POINTS)
+    known = chosen[~np.isnan(values[chosen])]
+    chosen = known if len(known) else chosen
     columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
-    for metric, limits in spans.items():
-        columns[metric] = np.clip(np.asarray(rows[metric], np.float32)[chosen], *limits)
-    return columns
+    return {**columns, "value": np.clip(values[chosen].astype(np.float32), *limits)}
 
 
-FILL_ALPHA, SHORT_TITLE, EDGE_PX, BAND_ALPHA, MEDIAN_PX = 0.25, 44, 4, 0.2, 1.2
+FILL_ALPHA, SHORT_TITLE, EDGE_PX = 0.25, 44, 4
 TRACE_TIPS = {"observations used": "{visited:,}", "likelihood evaluations": "{evaluations:,}"}
 
 
@@ -88,62 +82,36 @@ def race_traces_picture(
     metric: Metric,
     clock: str,
     end: float,
-    spans: Mapping[str, tuple[float, float]],
+    limits: tuple[float, float],
     floor: float | None,
-    bands: Mapping[str, Columns] = MappingProxyType({}),
-    lines: Sequence[Columns] = (),
-    column: str = "",
+    bands: Bands = MappingProxyType({}),
+    here: Sequence[Columns] = (),
 ) -> Picture:
-    """One metric of all entrants against a clock that ends at `end`: lines with a marker in front, and the floor.
+    """One metric of all entrants against a clock that ends at `end`: lines with a marker, and the floor.
 
-    `bands` over seeds, x, low, middle and high, have the numbers of their entrants as keys. `lines` are the rows as
-    `line_columns` gives them, where they are known, with the metric as `column`.
+    `bands` over seeds, x, low, middle and high, have the numbers of their entrants as keys. `here` are the rows up to
+    the moment that is shown, where the markers are; by default all.
     """
-    column = column or metric.name
-    lines = lines or [line_columns(one, spans) for one in rows]
-    limits, marks, legend = spans[metric.name], {}, {}
-    for label, one in bands.items():
-        inside = {"x": one["x"], **{name: np.clip(one[name], *limits) for name in ("low", "middle", "high")}}
-        marks[f"band-{label}"] = Mark("band", f"entrant-{label}", inside, {"alpha": BAND_ALPHA})
-        median = {"y": "middle", "dash": (2, 4), "width": MEDIAN_PX, "alpha": 0.7}
-        marks[f"median-{label}"] = Mark("line", f"entrant-{label}", inside, median)
+    marks, legend = band_marks(bands, {k: f"entrant-{k}" for k in bands}, limits), {}
     if floor is not None:
         dashed = {"dash": "floor", "width": 1.5}
         marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
         legend["floor"] = f"{INDEPENDENT_DRAWS}: {number(floor)}"
-    tips = {metric.short or metric.title: f"{{{column}:.3f}}", **TRACE_TIPS}
+    tips = {metric.short or metric.title: "{value:.3f}", **TRACE_TIPS}
+    lines = [line_columns(one, metric, limits) for one in rows]
     for k, one in enumerate(lines):
-        look = {"x": clock, "y": column, "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
+        look = {"x": clock, "y": "value", "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
         marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look, tips, moves=True)
-    there = [one for one in lines if len(one[clock])]
-    fronts: dict[str, Any] = {
-        "x": [float(one[clock][-1]) for one in there],
-        "y": [float(one[column][-1]) for one in there],
-    }
+    there = [one for one in [line_columns(one, metric, limits) for one in here] or lines if len(one[clock])]
+    fronts: dict[str, Any] = {"x": [float(one[clock][-1]) for one in there]}
+    fronts["y"] = [float(one["value"][-1]) for one in there]
     fronts["marker"] = list(style.ENTRANT_MARKERS[: len(there)])
     fronts["role"] = [f"entrant-{k}" for k in range(len(there))]
     marks["fronts"] = Mark("signs", "muted", fronts, {"size": 8}, moves=True)
-    known = any(np.isfinite(one[column]).any() for one in there)
+    known = any(np.isfinite(one["value"]).any() for one in lines)
     middle = "" if known or not there else UNKNOWN.format(metric.title)
     axes = Axis(CLOCKS[clock], 0.0, end), Axis(metric.label, *limits, metric.log)
     return Picture(*axes, marks, legend, middle, about=f"Curves: {metric.title} of every method")
-
-
-def band(histories: Sequence[Columns], clock: str, metric: str) -> dict[str, np.ndarray]:
-    """x and the 10 %, 50 % and 90 % quantiles over runs of a metric, between clock values that all runs have reached.
-
-    Of each run the value is interpolated between its measured frames. The result is empty if it is unavailable.
-    """
-    nothing = dict.fromkeys(("x", "low", "middle", "high"), np.empty(0))
-    if not histories or any(np.isnan(column(h, metric)).all() or h[clock][-1] <= 0 for h in histories):
-        return nothing
-    end = min(float(h[clock][-1]) for h in histories)
-    x = np.linspace(0.0, end, BAND_POINTS)
-    known = [np.isfinite(column(h, metric)) for h in histories]
-    pairs = [(column(h, clock)[k], column(h, metric)[k]) for h, k in zip(histories, known, strict=True)]
-    values = [np.interp(x, *pair) for pair in pairs]
-    low, middle, high = np.quantile(values, QUANTILES, axis=0)
-    return {"x": x, "low": low, "middle": middle, "high": high}
 
 
 ANY_SCENE = SceneChoice()
@@ -161,6 +129,7 @@ class Tile(NamedTuple):
     row: Mapping[str, Any]  # as in `RaceResult.rows`
     columns: StageColumns
     trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
+    whole: Mapping[str, np.ndarray]  # the same up to where the race has come
     ended: str  # why the run has ended, in words; "" before
     caveat: str  # how its draws are evaluated, in words
     metric: Metric  # by which the race is ranked
@@ -215,6 +184,7 @@ class RaceScene(NamedTuple):
     inside: str = ""  # JSON of `scenes.inside`, of one entrant; "" for nothing new
     watched: bool = False  # whether somebody looks inside the steps of one
     names: tuple[str, ...] = ()  # of the entrants of a live race, as `RaceRunner.place` knows them
+    steps: tuple[tuple[Frame, Frame], ...] = ()  # in a film: each entrant's frames before and after its last step
 
     @property
     def iteration(self) -> int:
@@ -330,6 +300,7 @@ class Standing:
             row=self._row,
             columns=self._drawn[2],
             trace=self._shown(),
+            whole=self._trace(),
             ended=self.ended,
             caveat=self.frame.caveat,
             metric=self._race.recipe.shown[0],

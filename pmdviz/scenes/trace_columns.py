@@ -276,7 +276,7 @@ def traces_picture(
     """
     x, y = axes
     columns, reached = trace_columns(history, group, (y.low, y.high)), known_floors(group, floors)
-    drawn = _bands(bands, group, (y.low, y.high))
+    drawn = band_marks(bands, {name: one.colour for name, one in group.metrics.items()}, (y.low, y.high))
     legend = {name: group.metrics[name].title for name in names_in(history, group)}
     if standing.name:
         legend["ghost"] = standing.name.removeprefix("the ")
@@ -332,15 +332,14 @@ def _signs(marks: Sequence[Mark], clock: str) -> Layer:
     return Layer("signs", "muted", columns, look, {"": "{text}"}, ids="iteration", moves=True)
 
 
-def _bands(bands: Bands, group: Group, span: tuple[float, float]) -> dict[str, Layer]:
-    """Where the middle 80 % of other seeds lie, and their median."""
+def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, float]) -> dict[str, Layer]:
+    """Where the middle 80 % of other seeds lie, and their median, in the colour of each line."""
     made = {}
     for name, band in bands.items():
         inside = {"x": band["x"], **{edge: np.clip(band[edge], *span) for edge in ("low", "middle", "high")}}
-        colour = group.metrics[name].colour
-        made[f"band {name}"] = Layer("band", colour, inside, {"alpha": BAND_ALPHA})
+        made[f"band {name}"] = Layer("band", colours[name], inside, {"alpha": BAND_ALPHA})
         dotted = {"y": "middle", "dash": (2, 4), "width": MEDIAN_PX, "alpha": MEDIAN_ALPHA}
-        made[f"median {name}"] = Layer("line", colour, inside, dotted)
+        made[f"median {name}"] = Layer("line", colours[name], inside, dotted)
     return made
 
 

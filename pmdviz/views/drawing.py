@@ -33,6 +33,7 @@ from bokeh.models.glyphs import Image, Line, Patches, Quad, Scatter, Segment, Te
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity, set_data
+from pmdviz.scenes.stage import LAYERS
 from pmdviz.scenes.style import PATH_COLOURS
 from pmdviz.views import figures
 
@@ -99,9 +100,6 @@ class Layer:
             self.visible = self.renderer.visible = on
 
 
-NO_STORES: Mapping[str, Store] = {}
-
-
 class PictureFigure:
     """A figure of pictures; `drawn` and `sources` are by the keys of marks, or by the name of columns that are shared.
 
@@ -117,7 +115,6 @@ class PictureFigure:
         zoom: str = "",
         legend: bool = True,
         more: Sequence[Picture] = (),
-        stores: Mapping[str, Store] = NO_STORES,
         put: Callable[[ColumnDataSource, Any], None] = set_data,
         **look: Any,
     ) -> None:
@@ -127,7 +124,7 @@ class PictureFigure:
         self.figure = figures.make(name, zoom=zoom, **look)
         figures.describe_by_tag(self.figure)
         self.put = put  # a live page has a shorter way than Bokeh's
-        self.stores = {**stores}
+        self.stores: dict[str, Store] = {}
         self.drawn: dict[str, Layer] = {}
         self.signs: dict[str, GlyphRenderer] = {}
         self.hovers: list[HoverTool] = []
@@ -454,9 +451,9 @@ class PictureFigure:
             label.update(text_color=colour, text_font_size=px)
         self.note.update(background_fill_color=theme.paper, background_fill_alpha=NOTE_ALPHA)
 
-    def hide(self, hidden: Iterable[str]) -> None:
-        """Hide these layers and show all others."""
-        self.hidden = frozenset(hidden)
+    def toggle(self, names: Iterable[str]) -> None:
+        """Show only these layers of the stage, and what belongs to none."""
+        self.hidden = frozenset((*LAYERS, "ghost")).difference(names)
         for layer in self.drawn.values():
             layer.show(layer.mark.layer not in self.hidden)
 
@@ -560,7 +557,7 @@ def _gone(kind: str, columns: Columns) -> Columns:
         return {"image": [np.full((1, 1), np.nan, np.float32)], "x": [0.0], "y": [0.0], "dw": [0.0], "dh": [0.0]}
     if kind == "areas":
         return {name: [[np.nan]] * len(values) for name, values in columns.items()}
-    return dict.fromkeys(columns, np.empty(0, np.float32))
+    return {name: values[:0] for name, values in columns.items()}  # of colours no numbers
 
 
 def _same(one: Columns, other: Columns) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -111,10 +111,6 @@ class StageView(PictureFigure):
         if lines is not self._below.get(name, MARKS[name]).columns:
             self._below[name] = mark
             self.draw_picture(self.picture._replace(marks={**self.picture.marks, name: mark}))
-
-    def toggle(self, names: Iterable[str]) -> None:
-        """Show only the layers in `names`."""
-        self.hide(frozenset((*LAYERS, "ghost")).difference(names))
 
 
 class DataView(PictureFigure):

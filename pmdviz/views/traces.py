@@ -13,19 +13,11 @@ from pmdviz.metrics import METRICS, Metric
 from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import set_data
 from pmdviz.scenes.race import CLOCKS as RACE_CLOCKS
-from pmdviz.scenes.race import (
-    Columns,
-    Difference,
-    band,
-    difference_picture,
-    line_columns,
-    race_traces_picture,
-    spans,
-)
+from pmdviz.scenes.race import Columns, Difference, difference_picture, race_traces_picture, span
 from pmdviz.scenes.trace_columns import (
     AT_THE_END,
+    CLOCK_OF,
     CLOCKS,
     GROUPS,
     Bands,
@@ -37,7 +29,7 @@ from pmdviz.scenes.trace_columns import (
     traces_axes,
     traces_picture,
 )
-from pmdviz.views.drawing import PictureFigure, Store
+from pmdviz.views.drawing import PictureFigure
 
 WAITING = "Press Play:\n{} will be drawn here"
 NO_ROWS: Mapping[str, np.ndarray] = {name: np.empty(0, np.float32) for name in CLOCKS}
@@ -195,105 +187,66 @@ def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[st
     return {name: band for name, band in found.items() if len(band["x"])}
 
 
-# The traces of a race: two metrics of every method against a clock, and the difference between two entrants.
+# The traces of a race: a metric of every method against a clock, and the difference between two entrants.
 
-SLOTS = ("first", "second")  # of the figures, whichever metrics they show
 HEIGHT = 250  # px
-NO_ENTRANT = dict.fromkeys((*RACE_CLOCKS, *SLOTS), np.empty(0, np.float32))
+NO_ENTRANT = dict.fromkeys(("iteration", *RACE_CLOCKS), np.empty(0, np.float32))
 ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can be told apart
 
 
-class RaceTraces:
-    """A figure for each of at most two metrics, with one clock and the entrants' sources; each zooms by itself."""
+class RaceTraces(PictureFigure):
+    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown."""
 
-    def __init__(self, metrics: Sequence[Metric]) -> None:
-        named, entrants = {*RACE_CLOCKS, *SLOTS}, range(len(style.ENTRANTS_LIGHT))
-        self.stores = {f"traces-{k}": Store(ColumnDataSource(dict(NO_ENTRANT)), None, {*named}) for k in entrants}
-        self.sources = [store.source for store in self.stores.values()]
-        self.put: Callable[[ColumnDataSource, dict[str, np.ndarray]], None] = set_data
-        self.clock, self.unit, self._look = "visited", "data", (False, False)
-        self._rows: Sequence[Columns] = ()
-        self._histories: Sequence[Sequence[Columns]] = ()
-        self._floors: Mapping[str, float | None] = {}
-        self._budget: int | None = None
-        self.metrics: tuple[Metric, ...] = ()
-        self.panels: dict[str, RacePanel] = {}
-        self.measure(metrics)
-
-    def measure(self, metrics: Sequence[Metric]) -> bool:
-        """Have figures of these metrics: new ones where they are others. Returns whether the figures are new."""
-        if self.metrics == tuple(metrics):
-            return False
-        self.metrics, self._rows, self._histories = tuple(metrics), (), ()
-        pairs = zip(SLOTS, self.metrics, strict=False)
-        self.panels = {slot: RacePanel(slot, metric, self.stores, self.clock) for slot, metric in pairs}
-        self.set_theme(*self._look)
-        return True
-
-    def show(self, rows: Sequence[Columns], floors: Mapping[str, float | None], budget: int | None) -> None:
-        """Draw the entrants' measured frames (columns of clocks and metrics) and the floors of the metrics."""
-        self._rows, self._budget, self._floors = rows, budget, floors
-        limits = spans(self.metrics, rows, floors)
-        end = clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, self.unit)
-        lines = [self._slotted(line_columns(one, limits)) for one in rows]
-        for k, store in enumerate(self.stores.values()):
-            if k >= len(rows) and store.sent is not None and store.sent is not NO_ENTRANT:
-                store.sent = NO_ENTRANT
-                self.put(store.source, NO_ENTRANT)
-        for slot, panel in self.panels.items():
-            panel.put = self.put
-            bands = panel.bands_of(self._histories, self.clock)
-            metric = panel.metric
-            shown = race_traces_picture(rows, metric, self.clock, end, limits, floors[metric.name], bands, lines, slot)
-            if rows and all(len(one["visited"]) < 2 for one in rows):
-                shown = shown._replace(middle=WAITING.format(metric.title))
-            panel.draw_picture(shown)
-
-    def _slotted(self, columns: Columns) -> dict[str, np.ndarray]:
-        """The columns of the metrics under the names that the figures know; an empty slot has nothing but gaps."""
-        names = dict(zip(SLOTS, (metric.name for metric in self.metrics), strict=False))
-        gaps = np.full(len(columns["visited"]), np.nan, np.float32)
-        found = {slot: columns[names[slot]] if slot in names else gaps for slot in SLOTS}
-        return {clock: columns[clock] for clock in RACE_CLOCKS} | found
-
-    def choose(self, clock: str) -> None:
-        """Put all traces against another clock, a key of CLOCKS; the zoom along the old one means nothing any more."""
-        self.clock = clock
-        for panel in self.panels.values():
-            panel.follow()
-        self.show(self._rows, self._floors or dict.fromkeys(metric.name for metric in self.metrics), self._budget)
-
-    def show_bands(self, histories: Sequence[Sequence[Columns]]) -> None:
-        """Bands over the seeds of each entrant; none for an empty list."""
-        self._histories = histories
-        if self._rows:
-            self.show(self._rows, self._floors, self._budget)
-
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
-        self._look = dark, presenter
-        for panel in self.panels.values():
-            panel.set_theme(dark, presenter)
-
-
-class RacePanel(PictureFigure):
-    """The figure of one metric."""
-
-    def __init__(self, slot: str, metric: Metric, stores: Mapping[str, Store], clock: str) -> None:
-        self.metric = metric
-        self._bands: tuple[Any, ...] = ((), "", {})
-        first = race_traces_picture(
-            (), metric, clock, 1.0, spans([metric], (), {metric.name: None}), None, {}, ROOM, slot
-        )
-        super().__init__(f"race-{slot}", first, "width", stores=stores, height=HEIGHT)
+    def __init__(self, slot: str, metric: Metric) -> None:
+        self.metric, self.clock = metric, "visited"
+        self._seeds: Sequence[SeedRuns] = ()
+        self._bands: Bands = {}
+        self._last: tuple[Any, ...] = ((), (), {}, None, "data")
+        other = next(each for each in METRICS.values() if each.axis and each.log != metric.log)
+        room = [race_traces_picture(ROOM, each, "visited", 1.0, each.limits, None) for each in (other, metric)]
+        super().__init__(f"race-{slot}", room[1], "width", more=room[:1], height=HEIGHT)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
-    def bands_of(self, histories: Sequence[Sequence[Columns]], clock: str) -> Mapping[str, Columns]:
-        """Bands of the entrants that have histories, by number; made once."""
-        if self._bands[:2] != (id(histories), clock):
-            found = {str(k): band(each, clock, self.metric.name) for k, each in enumerate(histories)}
-            self._bands = id(histories), clock, {name: each for name, each in found.items() if len(each["x"])}
-        return self._bands[2]
+    @property
+    def moving(self) -> list[ColumnDataSource]:
+        """The columns of the entrants."""
+        return [self.sources[f"traces-{k}"] for k in range(len(ROOM))]
+
+    def show(
+        self,
+        rows: Sequence[Columns],
+        here: Sequence[Columns],
+        floors: Mapping[str, float | None],
+        budget: int | None,
+        unit: str,
+    ) -> None:
+        """Draw the entrants' measured frames (columns of clocks and metrics), those up to now, and the floors."""
+        self._last = rows, here, floors, budget, unit
+        floor = floors.get(self.metric.name)
+        end = clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, unit)
+        limits = span(self.metric, rows, floor)
+        made = race_traces_picture(rows, self.metric, self.clock, end, limits, floor, self._bands, here)
+        waits = rows and all(len(one["visited"]) < 2 for one in rows)
+        self.draw_picture(made._replace(middle=WAITING.format(self.metric.title)) if waits else made)
+
+    def choose(self, metric: Metric | None = None, clock: str | None = None) -> None:
+        """Show another metric or clock; the zoom along the old one means nothing any more."""
+        self.metric, self.clock = metric or self.metric, clock or self.clock
+        self._spans.clear()
+        self.show_seeds(self._seeds)
+
+    def show_seeds(self, entrants: Sequence[SeedRuns]) -> None:
+        """Bands over the seeds of each entrant; none for an empty list."""
+        self._seeds, name = entrants, self.metric.name
+        found = {str(k): bands_of(runs, self.clock, [name]).get(name) for k, runs in enumerate(entrants)}
+        self._bands = {k: one for k, one in found.items() if one is not None}
+        self.show(*self._last)
+
+    def spent_at(self, x: float) -> int | None:
+        """What the entrant that was furthest at a place on the axis had spent; None where nothing has been run."""
+        rows, *_, unit = self._last
+        found = [np.interp(x, one[self.clock], one[CLOCK_OF[unit]]) for one in rows if len(one["visited"]) > 1]
+        return round(float(max(found))) if found else None
 
 
 class RaceDifference(PictureFigure):

@@ -136,5 +136,13 @@ def test_a_race_in_a_frame(opened, tmp_path):
     painted(frame)
     assert words(frame).startswith("iteration 20, 1,000 of 1,000 observations each, leading: ")
     assert frame.evaluate(PICTURE_JS) == seen[10]
+    frame.get_by_text("Inside this step (key I)").click()
+    scrub(frame, 4)
+    inside = frame.locator("#inside")
+    inside.locator(".term", has_text="log p").first.wait_for()
+    inside.get_by_label("Step of").select_option(index=1)
+    inside.locator(".title", has_text="Iteration 4:").wait_for()
+    scrub(frame, 0)
+    inside.locator(".note", has_text="Press Step or Play").wait_for()
     page.set_viewport_size({"width": 390, "height": 844})
     assert frame.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -16,6 +16,10 @@ WORDS = (
     "(() => { const a = pmdviz.model('race-acknowledge')?.words; return a ? JSON.parse(a)['pmdviz-status'] : '' })()"
 )
 ITERATION = f"Number(({WORDS}.match(/iteration ([\\d,]+)/) ?? [0, '-1'])[1].replaceAll(',', ''))"
+PICTURE = """(() => { let hash = 0
+  for (const c of pmdviz.canvases(pmdviz.find(".pmdviz-race-tiles").shadowRoot)) if (c.width && c.height)
+    for (const v of c.getContext("2d").getImageData(0, 0, c.width, c.height).data) hash = (Math.imul(hash, 31) + v) | 0
+  return hash })()"""
 ALL_BACK = 7  # looks: who comes back from a long step while nobody plays is drawn 0.3 s later
 
 
@@ -132,6 +136,26 @@ def test_a_link_opens_at_its_round_and_a_branch_there_can_take_the_place_of_its_
     page.locator(".time path[d^=M]").wait_for(state="attached")  # where the branch begins
     page.get_by_role("button", name="Remove", exact=True).click()
     race.wait(f"{entrants}.length === 2 && {entrants}[1].includes('@') && {place} === 3", 30)
+
+
+def test_any_moment_metric_and_layer_of_a_race_can_be_looked_at(open_lab):
+    recipe = RaceRecipe.checked("pmd:num_particles=100,sgld", budget=2_000)
+    race = open_lab(f"/?page=race&race={recipe.to_link()}&at=12")
+    page, place = race.page, "JSON.parse(pmdviz.model('race-acknowledge')?.words || '{}').at"
+    trace = "pmdviz.model('race-first').renderers.find((r) => r.name === 'line-0').data_source.data"
+    fronts = "pmdviz.model('race-first').renderers.find((r) => r.name === 'fronts, linear').data_source.data.x"
+    race.wait(f"{place} === 12 && {trace}.visited?.at(-1) >= 1200", 60)
+    spot = page.evaluate("""() => { const v = Bokeh.index.find_one(pmdviz.model('race-first')), f = v.frame.bbox
+      const r = pmdviz.find('.pmdviz-race-first').getBoundingClientRect()
+      return [r.left + v.frame.x_scale.compute(410), r.top + f.top + f.height / 2] }""")
+    page.mouse.click(*spot)
+    race.wait(f"{place} === 4 && Math.abs({fronts}[0] - 400) < 100 && {trace}.visited.at(-1) >= 1200")
+    page.get_by_label("Upper trace").select_option("reverse KL")
+    race.wait("pmdviz.model('race-first').left.find((a) => a.visible).axis_label.includes('reverse KL')")
+    race.wait(f"{trace}.value.every(Number.isFinite) && {trace}.value.length > 2 && Math.max(...{trace}.value) > 1")
+    before = race.at_rest(PICTURE)
+    page.get_by_role("checkbox", name="approximation").uncheck()
+    race.wait(f"{PICTURE} !== {before}")
 
 
 def test_a_run_and_its_branch_race(open_lab):

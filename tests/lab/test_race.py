@@ -4,6 +4,8 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
+import numpy as np
+
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.pages.race import RacePage, usual_race
@@ -67,6 +69,25 @@ async def test_a_method_is_seen_from_the_inside_while_others_leave():
         page.setup._remove(page.setup.cards[0])
         await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
         assert page.inside.entrant.value == name == page._last.names[0]
+
+
+async def test_a_metric_that_is_chosen_is_traced_also_of_the_next_race():
+    async with raced(replace(RACE, budget=3_000)) as page:
+        assert page.screen.above.value == "tv" and page.screen.below.value == "difference"
+        page.screen.above.value = "kl_reverse"
+        page._act("toggle")
+        await until(lambda: page._last.iteration > 10)
+        assert all(np.isfinite(tile.row["kl_reverse"]) for tile in page._last.tiles)
+        page._act("toggle")
+        page.screen.below.value = "kl_forward"
+        page._act("restart")
+        await until(lambda: page._last.at == 0)
+        page._act("step")
+        await until(lambda: page._last.iteration > 0 and at_rest(page))
+        assert page.screen.second.metric.name == "kl_forward" and page.live.runner.traces == {"kl_reverse"}
+        page.setup.target.value = "ising"
+        await until(lambda: page._last.recipe.target.name == "ising")
+        assert page.screen.traces.metric == page._last.recipe.shown[0]
 
 
 async def test_the_address_says_the_round_that_is_shown():
@@ -150,7 +171,7 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
             "error of the mean (posterior sds)",
             "marginal TV (0 to 1)",
         ]
-        assert page.screen.panes["second"].object is page.screen.traces.panels["second"].figure
+        assert [page.screen.traces.metric.name, page.screen.second.metric.name] == ["mean_error", "marginal_tv"]
         page._act("step")
         await until(lambda: page._last.iteration > 0)
         assert {"first", "second"} <= set(page.screen.table.rows[0])

@@ -64,6 +64,7 @@ def test_any_round_comes_again_with_the_same_bits_and_the_race_goes_on_from_ther
         assert (again.at, again.last, again.done) == (moment.at, moments[-1].at, False)
         assert all(tile.spent >= moment.at * 100 or tile.ended for tile in again.tiles)
         assert all((tile.trace["visited"] <= tile.visited).all() for tile in again.tiles)
+        assert [len(tile.whole["visited"]) for tile in again.tiles] == [count for _, _, count in shown(moments[-1])]
     end = to_the_end(runner)[-1]
     assert shown(end) == shown(moments[-1]) and end.last == moments[-1].last
     assert runner.visit(2).at == 2 and shown(runner.visit(10**6)) == shown(end)

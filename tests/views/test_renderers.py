@@ -15,7 +15,7 @@ from pmdviz.pictures import Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes.data_columns import data_picture, moment
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, density_picture, kl_picture, triangle_picture
-from pmdviz.scenes.race import Standing, difference_of, difference_picture, race_scene, race_traces_picture, spans
+from pmdviz.scenes.race import Standing, difference_of, difference_picture, race_scene, race_traces_picture, span
 from pmdviz.scenes.stage import SCENES, stage_picture
 from pmdviz.scenes.trace_columns import GROUPS, step_marks, traces_axes
 from pmdviz.scenes.trace_columns import traces_picture as run_traces
@@ -58,8 +58,7 @@ def races():
             standing.take()
     scene = race_scene(race, [one.tile() for one in standings], None)
     rows, metric = [tile.trace for tile in scene.tiles], scene.recipe.shown[0]
-    limits = spans([metric], rows, {metric.name: 0.1})
-    yield race_traces_picture(rows, metric, "visited", 100.0, limits, 0.1)
+    yield race_traces_picture(rows, metric, "visited", 100.0, span(metric, rows, 0.1), 0.1)
     yield difference_picture(difference_of(scene), "visited", 100.0)
 
 

@@ -58,6 +58,15 @@ def test_what_cannot_run_is_refused_with_its_reason(tmp_path):
         other.export(tmp_path / "lab.png", live=True)
 
 
+def test_a_race_of_two_methods_is_a_page_that_runs_and_of_three_is_refused(tmp_path, browser):
+    race = pmdviz.race(["pmd:num_particles=100", "svgd:num_particles=50"], budget=1_000)
+    page, trouble = opened(browser, race.export(tmp_path / "race.html", live=True))
+    expect(page.locator("#compare")).to_have_value("svgd")
+    assert not trouble
+    with pytest.raises(InputError, match="a live page has one method, or 2 different ones; got pmd, svgd, sgld"):
+        pmdviz.race(["pmd", "svgd", "sgld"], budget=100).export(tmp_path / "race.html", live=True)
+
+
 @pytest.mark.browser
 @pytest.mark.parametrize("size", [(1440, 900), (1366, 625), (390, 844)])
 def test_the_page_plays_and_replays_the_exported_run(browser, file, made, size):

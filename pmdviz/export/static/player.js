@@ -87,15 +87,18 @@ function lay_out(inside) {
   }
 }
 
-// The panel "Inside this step": while it is open it follows the frame shown.
+// The panel "Inside this step", of a race with a menu of the entrants: while it is open it follows the frame shown.
 function make_inside(pause) {
   const place = at("inside")
   place.hidden = !film.inside
   if (!film.inside) return {show() {}, toggle() {}, pick_at() {}}
   const view = inside_view({dark: film.dark, freeze: pause})
+  const menu = element("select", {}, ...film.titles.map((title) => element("option", {}, title)))
   let last = null
-  const draw = () => { if (place.open && last) view.show(last.inside, column) }
+  const draw = () => { if (place.open && last) view.show(last.inside[Math.max(menu.selectedIndex, 0)], column) }
+  if (film.titles.length) place.append(element("label", {}, "Step of ", menu))
   place.append(view.root)
+  menu.addEventListener("change", draw)
   place.addEventListener("toggle", draw)
   return {
     pick_at: view.pick_at,
@@ -155,7 +158,7 @@ function play_film() {
   at("play").addEventListener("click", () => set_playing(!playing))
   at("frame").addEventListener("input", () => { set_playing(false); show(Number(at("frame").value)) })
   document.addEventListener("keydown", (event) => {
-    const own = {INPUT: true, BUTTON: event.key === " ", SUMMARY: event.key === " "}  // keys that these take themselves
+    const own = {INPUT: true, SELECT: true, BUTTON: event.key === " ", SUMMARY: event.key === " "}  // keys that these take themselves
     if (own[event.target.tagName]) return
     const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1), i: inside.toggle}[event.key]
     if (act) { event.preventDefault(); act() }

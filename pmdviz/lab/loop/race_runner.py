@@ -46,8 +46,10 @@ class RaceRunner:
 
     is_recorded = False
 
-    def __init__(self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> None:
-        self.choice = choice
+    def __init__(
+        self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE, traces: frozenset[str] = frozenset()
+    ) -> None:
+        self.choice, self.traces = choice, traces  # metrics of every frame, besides those of the table
         self.race = Race(limits.check_race(recipe), MAX_BUDGET, KEPT_BYTES, partial(Runner, own_budget=True))
         self.names = [one.label for one in recipe.entrants]  # each keeps its own when others leave
         self._furthest = 0  # the highest level that the race has come to
@@ -169,7 +171,7 @@ class RaceRunner:
         """The race without entrant k, at the same moment."""
         self._stop()
         self.race.leave(k)
-        del self._standings[k], self.names[k]
+        del self._standings[k], self._shown[k], self.names[k]
         for at, one in enumerate(self._standings):
             one.k = at
         self._watched = None
@@ -212,16 +214,24 @@ class RaceRunner:
         self._gather()
 
     def _again(self) -> RaceScene:
-        """The present moment, drawn again."""
+        """The present moment, measured and drawn again."""
         self._measured.clear()
-        self._shown = [self._tile(k) for k in range(len(self._standings))]
-        return self.snapshot()
+        return self._drawn()
 
     def look_at(self, choice: SceneChoice) -> RaceScene:
         """Another picture of the same moment; who is stepping shows it when the step is done."""
         self.choice = choice
         for standing in self._standings:
             standing.choice = choice
+        return self._drawn()
+
+    def look_at_traces(self, names: frozenset[str]) -> RaceScene:
+        """The same moment, and from now on every drawn frame, with these metrics, as far as the race has them."""
+        self.traces = names
+        return self._drawn()
+
+    def _drawn(self) -> RaceScene:
+        """The present moment, with the tiles of who is not stepping drawn again."""
         self._gather()
         self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
         return self.snapshot()
@@ -238,8 +248,7 @@ class RaceRunner:
             self.race.extend(more)
             for run in self._runs:
                 run.past.limit(run.session.recipe.budget)
-            self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
-        return self.snapshot()
+        return self._drawn()
 
     def result(self) -> RaceResult:
         """The race as it was drawn last, for export; an endless one ends there. Raises InputError."""
@@ -289,7 +298,8 @@ class RaceRunner:
             self._measured[k] = now, masses
             one.take(masses)
         else:
-            one.take(masses, only=self.race.recipe.shown)
+            recipe = self.race.recipe
+            one.take(masses, only=[*recipe.shown, *(each for each in recipe.metrics if each.name in self.traces)])
         return one.tile(), one.frame
 
 

@@ -17,6 +17,7 @@ from pmdviz.engine.recipe import fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
+from pmdviz.experiments.sweep import SeedRun, SeedRuns
 from pmdviz.lab import links
 from pmdviz.lab.controls import widgets
 from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
@@ -36,8 +37,7 @@ from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
-from pmdviz.scenes.race import ANY_SCENE, RaceScene
-from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target
 
@@ -61,6 +61,15 @@ class Bands(TaskSlot):
         self._seen = threading.Event()
         self._seen.set()
         self.result: RaceResult | None = None
+
+    @property
+    def runs(self) -> list[SeedRuns]:
+        """Those of each entrant; none before the end."""
+        result = self.result
+        if result is None:
+            return []
+        labels, found = [one.label for one in result.entrants], result.histories
+        return [SeedRuns([SeedRun(seed, found[label, seed]) for seed in result.seeds]) for label in labels]
 
     def race(self, recipe: RaceRecipe, seeds: int) -> None:
         """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
@@ -120,7 +129,8 @@ class RacePage(LivePage):
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
         self.floor = FloorWork(self._tell_floor)
-        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, self._look_at, self.recipe)
+        looks = self._look_at, lambda names: self.live.do("look", methodcaller("look_at_traces", names))
+        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, *looks, self.recipe)
         self._go_live()
         self.live.pace = SLOW
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -135,7 +145,7 @@ class RacePage(LivePage):
         self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
-        ack.on_change("places", handed(lambda attr, old, new: self._visit(ack.place, not ack.exactly)))
+        self.screen.on_visit(self._visit)
         ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -332,7 +342,7 @@ class RacePage(LivePage):
             self.screen.dim(True)
             self._forget_bands()
         self.setup.expect(recipe)
-        self.live.do("new race", lambda runner: _made(recipe, runner.choice if runner else ANY_SCENE), newest_only=True)
+        self.live.do("new race", lambda runner: _made(recipe, runner), newest_only=True)
 
     # The work in the background
 
@@ -363,20 +373,18 @@ class RacePage(LivePage):
         running = self.bands.running
         words = f"Bands: {self.bands.words} ({self.bands.share:.0%})" if running else self.bands.words
         self.screen.say_bands(words, self.bands.share if running else None)
-        result = self.bands.result
-        histories = result.histories if result is not None else {}
-        seeds = result.seeds if result is not None else ()
-        labels = [one.label for one in result.entrants] if result is not None else []
-        self.screen.traces.show_bands([[histories[label, seed] for seed in seeds] for label in labels])
+        for view in (self.screen.traces, self.screen.second):
+            view.show_seeds(self.bands.runs)
 
     def _summary(self) -> dict[str, Mapping[str, Any]]:
         result = self.bands.result
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
 
 
-def _made(recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE) -> tuple[RaceRunner, RaceScene]:
+def _made(recipe: RaceRecipe, before: RaceRunner | None = None) -> tuple[RaceRunner, RaceScene]:
+    """A race with its first moment, looked at in the way of the race before it."""
     require(*(group for one in recipe.recipes for group in one.kernel_groups))
-    runner = RaceRunner(recipe, choice)
+    runner = RaceRunner(recipe, *(() if before is None else (before.choice, before.traces)))
     return runner, runner.snapshot()
 
 
@@ -387,7 +395,7 @@ def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, Rac
     if rest.entrants and rest.metrics == recipe.metrics:
         return runner.remove(k)
     runner.cancel()
-    return _made(rest, runner.choice)
+    return _made(rest, runner)
 
 
 class Race(RacePage):

@@ -16,25 +16,27 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import SHORT, evaluations
 from pmdviz.lab import css
 from pmdviz.lab.controls.setup import PictureControls
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, text
+from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, spoken, text
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
+from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.panels.cards import Card, Sheet
 from pmdviz.lab.panels.folds import InsidePanel
-from pmdviz.lab.panels.screen import LiveScreen, pane_of
+from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
 from pmdviz.methods import METHODS
-from pmdviz.metrics import Metric
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tile_words
 from pmdviz.scenes.stage import Scene, SceneChoice
 from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
 from pmdviz.views.stage import RaceTiles
-from pmdviz.views.traces import SLOTS, RaceDifference, RaceTraces
+from pmdviz.views.traces import RaceDifference, RaceTraces
 
 # A race in words: the status panel, and the rows of the table.
 
-SAMPLED = ("exact", "approximate", "particles")  # layers that the legend has a sample of
+SLOTS = ("first", "second")  # columns of the table, whichever metrics they show
+COLOURS_SAY = "Colours show the method; the exact posterior is grey."
 BELOW = "Values below the independent draws' are possible: weights and particles that repel one another vary less."
 WHY_BELOW = (
     "A method can score lower: weights that make errors cancel and particles that repel one another vary less, and a "
@@ -156,18 +158,6 @@ def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
-def legend_html(scene: Scene, dark: bool) -> str:
-    """The legend of the tiles: neutral entries, and entries in the colour of a method."""
-    colours = style.tile_layers(dark, 0, scene.shows_theta)
-    parts = [
-        f'<i class="{name}" style="--ink: {colours[name]}"></i>{html.escape(words)}'
-        for name, words in tile_words(scene).items()
-        if name in SAMPLED
-    ]
-    parts.append("Colours show the method; the exact posterior is grey.")
-    return f"<p>{' '.join(f'<span>{part}</span>' for part in parts)}</p>" if len(parts) > 1 else ""
-
-
 def swatches(dark: bool) -> list[dict[str, Any]]:
     """Colour and dashes of each entrant, for the table."""
     parts = zip(style.entrant_colours(dark), style.ENTRANT_DASHES, strict=True)
@@ -269,11 +259,14 @@ class RaceScreen(LiveScreen):
         cards: Sequence[Card],
         bands: Callable[[int], None],
         choose: Callable[[SceneChoice], None],
+        look_at_traces: Callable[[frozenset[str]], None],
         recipe: RaceRecipe,
     ) -> None:
         shown = recipe.shown
-        self.picture = PictureControls(choose)
-        self.tiles, self.traces = RaceTiles(), RaceTraces(shown)
+        self.picture, self._look_at_traces = PictureControls(choose), look_at_traces
+        self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
+        self.tiles = RaceTiles()
+        self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
         self.table = RaceTable(margin=0, columns=columns(shown))
         self.playback = playback
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
@@ -282,40 +275,45 @@ class RaceScreen(LiveScreen):
             css_classes=["pmdviz-race-heading"],
             stylesheets=sheets,
         )
-        sheets = [css.TEXT, css.static("pages.css", "race_legend")]
-        self.legend = text(css_classes=["pmdviz-race-legend"], stylesheets=sheets, sizing_mode=None)
-        packed = [*self.tiles.moving, *self.traces.sources]
+        self._scene: Scene | None = None
+        self.switches = LayerSwitches(self.tiles.toggle, self._colours)
+        self.legend = self.switches.view
+        self.legend.append(text(COLOURS_SAY, margin=0, sizing_mode=None))
+        self.legend.css_classes = ["pmdviz-legend", "pmdviz-race-legend"]
+        packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
         starting, figure = "Making the first picture of the race", self.tiles.figure
         self._connect(starting, css.STATUS, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
-        self.tiles.put = self.traces.put = self.sender.put
+        self.tiles.put = self.traces.put = self.second.put = self.sender.put
         self._pace = Throttle(WORDS_S)
-        self._scene: Scene | None = None
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
         self.view = self._layout(cards, self._options(bands))
+        self._offer_traces(recipe)
+        self._choose_below(self.below.value)  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
     def _options(self, bands: Callable[[int], None]) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in CLOCKS.items()}
         self.clock = select("Traces against", clocks, self._against, width=240, **look)
-        self.second = select("Lower trace", {}, self._choose_second, width=190, visible=False, **look)
+        self.above = select("Upper trace", {}, self._choose_above, width=190, **look)
+        self.below = select("Lower trace", {}, self._choose_below, width=190, **look)
         self.seeds = select("Bands over", SEEDS, value=8, width=120, **look)
         self.band_button = small_button("Bands", lambda: bands(self.seeds.value))
         self.band_words = text(margin=(4, 0))
-        menus = *self.picture.widgets, self.clock, self.second, self.seeds
+        menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
         row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **WIDE)
         return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **WIDE)
 
     def _layout(self, cards: Sequence[Card], options: Any) -> Any:
-        self.panes = {slot: pane_of(None, f"pmdviz-race-{slot}") for slot in SLOTS}
-        self._place_traces()
-        panes = [pane_of(self.tiles.figure, "pmdviz-race-tiles"), *self.panes.values()]
+        self.lower = pn.pane.Bokeh(None, **WIDE)  # of the difference or the second traces
+        panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
         below = self.legend, table, self.status, options, *(card.view for card in cards)
-        return pn.Column(self.heading, *panes, *below, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
+        parts = self.heading, *panes, self.lower, *below
+        return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
 
     def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
@@ -328,61 +326,92 @@ class RaceScreen(LiveScreen):
         """Whether a sheet is open on the right."""
         self.view.css_classes = ["pmdviz-race", *(["pmdviz-with-sheet"] if on else [])]
 
-    def _place_traces(self) -> None:
-        """Put the figures of the traces in their places; with one metric the other place stays empty."""
-        for slot, pane in self.panes.items():
-            figure = self._figure_in(slot)
-            if pane.object is not figure:  # Panel rebuilds a figure that is set again
-                if figure is not None:
-                    figure.css_classes = [f"pmdviz-race-{slot}"]
-                pane.object = figure
+    def _choose_above(self, name: str | None) -> None:
+        """The metric of the first traces."""
+        if name is not None:
+            with self.sender.together():
+                self.traces.choose(METRICS[name])
+            self._ask()
 
-    def _figure_in(self, slot: str) -> Any:
-        if slot == SLOTS[-1] and self._differs and self.difference is not None:
-            return self.difference.figure
-        return self.traces.panels[slot].figure if slot in self.traces.panels else None
-
-    def _offer_difference(self, scene: RaceScene) -> None:
-        """Of two methods their difference is drawn, instead of the second metric or, if wished, not."""
-        shown, two = scene.recipe.shown, len(scene.tiles) == 2
-        names = {f"difference of {shown[0].short or shown[0].title}": DIFFERENCE}
-        names |= {metric.title: metric.name for metric in shown[1:]}
-        if self.second.visible != two or (two and self.second.options != names):
-            self.second.param.update(options=names if two else {}, value=DIFFERENCE if two else None, visible=two)
-
-    def _choose_second(self, name: str | None) -> None:
-        """The difference or the second metric."""
+    def _choose_below(self, name: str | None) -> None:
+        """The difference of two methods, a second metric, or nothing."""
         self._differs = name == DIFFERENCE
         if self._differs and self.difference is None:
             self.difference = RaceDifference()
             self.difference.set_theme(*self._look)
-        self._place_traces()
-        self._show_difference()
+            self._hear(self.difference)
+        elif name in METRICS:
+            with self.sender.together():
+                self.second.choose(METRICS[name])
+        figure = None if name is None else self.difference.figure if self._differs else self.second.figure
+        if figure is not None:
+            figure.css_classes = ["pmdviz-race-second"]
+        if self.lower.object is not figure:  # Panel rebuilds a figure that is set again
+            self.lower.object = figure
+        self._draw_difference()
+        self._ask()
+
+    def _ask(self) -> None:
+        """Have the race compute the metrics of its traces in every frame."""
+        if self._last is None:
+            return
+        known = {metric.name for metric in self._last.recipe.shown}
+        chosen = frozenset(METRICS.keys() & {self.above.value, self.below.value} - known)
+        if chosen != self._asked:
+            self._asked = chosen
+            self._look_at_traces(chosen)
 
     def _against(self, clock: str) -> None:
-        self.traces.choose(clock)
-        self._show_difference()
+        self._choose_clock(clock)
+        self._draw_difference()
 
-    def _show_difference(self) -> None:
-        found = difference_of(self._last, self.traces.clock) if self._last is not None and self._differs else None
+    def _place(self, x: float) -> int | None:
+        spent = self.traces.spent_at(x)
+        return None if spent is None else round(spent / (ROWS * self._last.recipe.each_costs))
+
+    def _draw_traces(self, scene: RaceScene) -> None:
+        """The traces of the whole race so far; markers where a person has gone back to."""
+        here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else []
+        for view in (self.traces, self.second):
+            view.show([tile.whole for tile in scene.tiles], here, scene.floors, scene.budget, scene.recipe.budget_unit)
+        self._draw_difference()
+
+    def _draw_difference(self) -> None:
+        clock = self.traces.clock
+        found = difference_of(self._last, clock) if self._last is not None and self._differs else None
         if found is not None and self.difference is not None:
-            ends = [float(tile.trace[self.traces.clock][-1]) for tile in self._last.tiles]
-            end = clock_end(self.traces.clock, max(ends), self._last.budget, self._last.recipe.budget_unit)
-            self.difference.show(found, self.traces.clock, end)
+            end = max(float(tile.trace[clock][-1]) for tile in self._last.tiles)
+            self.difference.show(found, clock, clock_end(clock, end, self._last.budget, found.unit))
+
+    def _offer_traces(self, recipe: RaceRecipe) -> None:
+        """The metrics that all methods have; of two methods their difference is drawn, unless another is chosen."""
+        names = {metric.title: metric.name for metric in dict.fromkeys((*recipe.shown, *recipe.metrics))}
+        first, *rest = names.values()
+        two = {f"difference of {recipe.shown[0].short or recipe.shown[0].title}": DIFFERENCE}
+        below = {**(two if len(recipe.entrants) == 2 else {}), **(names if rest else {})}
+        usual = DIFFERENCE if DIFFERENCE in below.values() else next(iter(rest), None)
+        for menu, options, value in ((self.above, names, first), (self.below, below, usual)):
+            if menu.options != options:
+                menu.param.update(options=options, value=value, visible=len(options) > 1)
 
     def _measure(self, recipe: RaceRecipe) -> None:
-        """Metrics and clock of another race, where they are others."""
-        if self.traces.measure(recipe.shown):
-            self._place_traces()
+        """The table and the clock of another race, where they are others."""
+        before = self._last.recipe if self._last is not None else None
+        if before is None or before.shown != recipe.shown:
             self.table.columns = columns(recipe.shown)
-        if self.traces.unit != recipe.budget_unit:
-            self.traces.unit = recipe.budget_unit
+        if before is None or before.budget_unit != recipe.budget_unit:
             self.clock.value = CLOCK_OF[recipe.budget_unit]
 
-    def _explain(self, scene: Scene | None) -> None:
-        """The legend of the tiles."""
-        self._scene = scene
-        set_words(self.legend, "" if scene is None else legend_html(scene, self._look[0]))
+    def _colours(self, dark: bool) -> Mapping[str, str]:
+        """Of the samples in the legend: the first method stands for all."""
+        return style.tile_layers(dark, 0, self._scene is None or self._scene.shows_theta)
+
+    def _explain(self, scene: Scene) -> None:
+        """The legend of the tiles, whose entries switch layers."""
+        if scene != self._scene:
+            self._scene = scene
+            self.switches.name(tile_words(scene))
+            self.switches.set_theme(*self._look)
 
     def _offer(self, scene: RaceScene) -> None:
         """The pictures that there are of the target by every entrant."""
@@ -403,13 +432,12 @@ class RaceScreen(LiveScreen):
             self._measure(scene.recipe)
             self._last = scene
             self._offer(scene)
-            self._offer_difference(scene)
-            self._explain(scene.scene if scene.tiles else None)
+            self._offer_traces(scene.recipe)
+            self._explain(scene.scene)
             set_words(self.heading, question_of(scene.recipe))
             self._mark(scene)
             if due:
-                self.traces.show([tile.trace for tile in scene.tiles], scene.floors, scene.budget)
-                self._show_difference()
+                self._draw_traces(scene)
                 first = scene.recipe.shown[0]
                 rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
                 self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
@@ -419,11 +447,9 @@ class RaceScreen(LiveScreen):
 
     def say_bands(self, words: str, share: float | None) -> None:
         """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
-        words = html.escape(words)
         bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
-        said = f'<span role="status" class="pmdviz-bands">{bar}{words}</span>'
         label = "Bands" if share is None else "Cancel bands"
-        set_words(self.band_words, said)
+        set_words(self.band_words, bar + spoken(words))
         if self.band_button.label != label:
             self.band_button.label = label
 
@@ -432,13 +458,12 @@ class RaceScreen(LiveScreen):
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self.tiles.set_theme(dark, presenter)
-        self.traces.set_theme(dark, presenter)
         self._look = dark, presenter
-        if self.difference is not None:
-            self.difference.set_theme(dark, presenter)
+        for view in (self.tiles, self.traces, self.second, self.difference):
+            if view is not None:
+                view.set_theme(dark, presenter)
         self.table.swatches = swatches(dark)
-        self._explain(self._scene)
+        self.switches.set_theme(dark, presenter)
         classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
         if self.status.css_classes != classes:
             self.status.css_classes = classes

@@ -9,7 +9,6 @@ from typing import Any, Generic
 
 import panel as pn
 import param
-from bokeh.events import Tap
 from bokeh.models import CustomJS, Div, Plot
 from panel.custom import JSComponent
 
@@ -122,13 +121,13 @@ class LayerSwitches:
     """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
 
     Each is a group of one, since Bokeh's lone check box has no label that a screen reader could read.
-    `show` hears which layers are to be seen. A layer that another scene does not draw stays as it was. Options are a
-    list, the words themselves: Panel takes the labels that a browser tells back for options, and the labels of a
-    mapping would then be lost.
+    `show` hears which layers are to be seen, and `colours` gives those of a theme. A layer that another scene does not
+    draw stays as it was. Options are a list, the words themselves: Panel takes the labels that a browser tells back for
+    options, and the labels of a mapping would then be lost.
     """
 
-    def __init__(self, show: Callable[[list[str]], None]) -> None:
-        self._show = show
+    def __init__(self, show: Callable[[list[str]], None], colours: Callable[[bool], Mapping[str, str]]) -> None:
+        self._show, self._colours = show, colours
         self._named: Mapping[str, str] = {}
         self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
@@ -173,12 +172,10 @@ class LayerSwitches:
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
-        colours = style.theme(dark)
-        px = style.PRESENTER_PX if presenter else style.TEXT_PX
-        self.view.styles = {"--text": colours.text, "--px": f"{px}px"}
+        colours, px = self._colours(dark), style.PRESENTER_PX if presenter else style.TEXT_PX
         for name, box in self.boxes.items():
-            box.styles = {"--colour": colours.layers[COLOURS.get(name, name)]}
-        self.key.styles = {"--text": colours.text, "--px": f"{px}px"}
+            box.styles = {"--colour": colours[COLOURS.get(name, name)]}
+        self.view.styles = self.key.styles = {"--text": style.theme(dark).text, "--px": f"{px}px"}
         self._write_key()
 
 
@@ -193,6 +190,10 @@ IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
+    traces: Any  # the first and the second traces
+    second: Any
+    _visit: Callable[[int, bool], None] = staticmethod(lambda place, roughly: None)
+
     def _connect(
         self, starting: str, sheet: str, figure: Plot, packed: Sequence[Source], marks: Source | None, **ack: Any
     ) -> None:
@@ -202,6 +203,7 @@ class LiveScreen(Generic[Shown]):
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
         self.sender = FrameSender(self.ack, packed, self.status, self._html)
         self.extra, self._main = "", figure
+        self._hear(self.traces, self.second)
 
     def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself."""
@@ -210,6 +212,30 @@ class LiveScreen(Generic[Shown]):
     def _tell(self, shown: Shown, playing: bool) -> None:
         """The status of a moment."""
         raise NotImplementedError
+
+    def _place(self, x: float) -> int | None:
+        """The place on the time line at a place on the axis of the traces; None where nothing has been run."""
+        raise NotImplementedError
+
+    def on_visit(self, visit: Callable[[int, bool], None]) -> None:
+        """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
+        ack, self._visit = self.ack, visit
+        ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
+
+    def _hear(self, *views: Any) -> None:
+        """A click on these traces goes there."""
+        for view in views:
+            view.figure.on_event("tap", handed(self._tapped))
+
+    def _tapped(self, event: Any) -> None:
+        place = None if event.x is None else self._place(event.x)
+        if place is not None:
+            self._visit(place, False)
+
+    def _choose_clock(self, clock: str) -> None:
+        """Put all traces against another clock."""
+        for view in (self.traces, self.second):
+            view.choose(clock=clock)
 
     def wait(self, words: str, share: float | None = None) -> None:
         """Describe the work before the first picture."""
@@ -262,7 +288,7 @@ class Screen(LiveScreen[Snapshot]):
         self.stage.put = self.traces.put = self.second.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, last)
         self.picture = PictureControls(choose)
-        self.switches = LayerSwitches(self._toggle)
+        self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
         self.heading = Heading()
         self.verdict = pn.Column(css_classes=["pmdviz-verdict-room"], **WIDE)  # the page puts its verdict there
@@ -322,25 +348,8 @@ class Screen(LiveScreen[Snapshot]):
         if name is not None:
             self.second.choose(group=name)
 
-    def _choose_clock(self, clock: str) -> None:
-        for view in (self.traces, self.second):
-            view.choose(clock=clock)
-
-    def on_visit(self, visit: Callable[[int, bool], None]) -> None:
-        """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
-        ack = self.ack
-        ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
-
-        def tapped(event: Tap) -> None:
-            iteration = None if event.x is None else self.traces.iteration_at(event.x)
-            if iteration is not None:
-                visit(iteration, False)
-
-        for view in (self.traces, self.second):
-            view.figure.on_event("tap", handed(tapped))
-
-    def _toggle(self, layers: list[str]) -> None:
-        self.stage.toggle(layers)
+    def _place(self, x: float) -> int | None:
+        return self.traces.iteration_at(x)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -542,8 +551,7 @@ def _standing(snapshot: Snapshot) -> Standing:
 
 def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
     """A pane with a figure, which has the class `name`."""
-    if figure is not None:
-        figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
+    figure.css_classes = [name]  # on the figure: a Bokeh pane has no element of its own
     return pn.pane.Bokeh(figure, **WIDE)
 
 
