@@ -487,7 +487,7 @@ class PPCA(Linear):
 
     def build(self) -> None:
         """Fit the decoder, and take the image; nothing is random."""
-        o: PPCAOptions = self.options  # type: ignore[assignment]  # not those of `linear`
+        o: PPCAOptions = self.options  # type: ignore[assignment]  # `linear` has other options
         self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
         self.decoder = fitted_decoder(o.dim)
         self.sigma_y = self.decoder.noise_sd

@@ -221,7 +221,7 @@ class PagePlace:
 
     def __init__(self, pages: Tabs) -> None:
         self._pages = pages
-        self._kept: Any = None  # what was on the page before
+        self._kept: Any = None  # the page showed this before the lesson
         self._step: Step | None = None
 
     @property
