@@ -149,6 +149,12 @@ def test_the_still_picture_of_a_lab_or_a_race_is_one():
     picture = Image.open(io.BytesIO(race._draw(snapshot)))
     assert picture.size == (960, 540) and len(picture.convert("RGB").getcolors(10**6)) > 100
     assert race._words(snapshot).startswith("iteration")
+    told = race.look_inside(next(iter(race.runs)))
+    assert (
+        told["iteration"] > 0
+        and told["terms"]
+        and pytest.raises(pmdviz.InputError, race.look_inside, "svgd").match("method of this race")
+    )
 
 
 CELLS = [

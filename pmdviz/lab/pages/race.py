@@ -458,9 +458,15 @@ class Race(RacePage):
             raise unknown("method of this race:", label, names)
         self._ask(lambda runner: runner.branch(runner.place(names[label]), knobs))
 
-    def inside(self, label: str) -> dict[str, Any]:
-        """What the last step of an entrant is made of: formula, terms and particles, as *Inside this step* shows."""
-        return json.loads(self.live.runner.look_inside([*self.runs].index(label)))
+    def look_inside(self, label: str) -> dict[str, Any]:
+        """What the last step of an entrant is made of: formula, terms and particles, as *Inside this step* shows.
+
+        Raises InputError for a label that no entrant has.
+        """
+        labels = [*self.runs]
+        if label not in labels:
+            raise unknown("method of this race:", label, labels)
+        return json.loads(self.live.runner.look_inside(labels.index(label)))
 
     def _ask(self, act: Callable[[RaceRunner], Any]) -> None:
         self._present()
