@@ -49,7 +49,7 @@ class RaceRunner:
     def __init__(
         self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE, traces: frozenset[str] = frozenset()
     ) -> None:
-        self.choice, self.traces = choice, traces  # metrics of every frame, besides those of the table
+        self.choice, self.traces = choice, traces  # metrics of every frame; the table has others
         self.race = Race(limits.check_race(recipe), MAX_BUDGET, KEPT_BYTES, partial(Runner, own_budget=True))
         self.names = [one.label for one in recipe.entrants]  # each keeps its own when others leave
         self._furthest = 0  # the highest level that the race has come to

@@ -403,7 +403,7 @@ class RaceScreen(LiveScreen):
             self.clock.value = CLOCK_OF[recipe.budget_unit]
 
     def _colours(self, dark: bool) -> Mapping[str, str]:
-        """Of the samples in the legend: the first method stands for all."""
+        """Colours of the samples in the legend: the first method is an example of all."""
         return style.tile_layers(dark, 0, self._scene is None or self._scene.shows_theta)
 
     def _explain(self, scene: Scene) -> None:

@@ -121,7 +121,7 @@ class LayerSwitches:
     """A check box for each layer that the scene draws, which looks like the layer: for pointer, finger and keyboard.
 
     Each is a group of one, since Bokeh's lone check box has no label that a screen reader could read.
-    `show` hears which layers are to be seen, and `colours` gives those of a theme. A layer that another scene does not
+    `show` hears which layers are to be seen, and `colours` gives a theme's colours. A layer that another scene does not
     draw stays as it was. Options are a list, the words themselves: Panel takes the labels that a browser tells back for
     options, and the labels of a mapping would then be lost.
     """
