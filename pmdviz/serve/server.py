@@ -338,7 +338,7 @@ def _run(server: Server) -> NoReturn:
 
 
 REFILL_S = 5.0  # after a visitor: the loop belongs to the new page first
-HELD_S = 15.0  # a page that was handed out is kept for so long until its browser has connected
+HELD_S = 40.0  # a page that was handed out waits so long for its browser, which may read scripts over a slow line
 
 _spares: list[ServerSession] = []  # sessions without a visitor
 _filling = asyncio.Lock()
