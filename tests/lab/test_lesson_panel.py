@@ -66,7 +66,7 @@ async def revealed(guide, value="b"):
     await until(lambda: told(guide)["asks"]["question"]["verdict"])
 
 
-async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
+async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew(monkeypatch):
     async with opened() as (guide, lab):
         await revealed(guide)
         kept = guide.card.kept["text"]
@@ -80,6 +80,12 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew():
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
+        again.resume(LESSON, kept)
+        assert again.progress.answers
+        monkeypatch.setitem(acts.DEMOS, LESSON.name, LESSON)
+        again.script.present(True)
+        again.resume(LESSON, kept)
+        assert not again.progress.answers  # a lecturer has tried the demo before
 
 
 MADE_UP = (

@@ -22,7 +22,7 @@ from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
 from pmdviz.lessons.progress import Progress
-from pmdviz.lessons.reading import find_lesson, following
+from pmdviz.lessons.reading import DEMOS, find_lesson, following
 
 if TYPE_CHECKING:
     from pmdviz.lab.pages.laboratory import Lab
@@ -347,7 +347,8 @@ class Guide:
     def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
         """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""
         link, self._came_by = self._came_by, NO_LESSON
-        progress, said = _kept(lesson, "" if link.attempt else text)
+        rehearsed = self.script.on and lesson.name in DEMOS  # a hall sees a demo from its start
+        progress, said = _kept(lesson, "" if link.attempt or rehearsed else text)
         challenge = next((step.name for step in lesson.steps if step.score is not None), "")
         name = link.step or (challenge if link.attempt else "")
         if name and name != progress.step.name:
