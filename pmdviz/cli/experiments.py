@@ -248,8 +248,9 @@ def _over(given: list[str]) -> dict[str, list[str]]:
 
 def _seeds(text: str) -> int | list[int]:
     """A number of seeds, or the seeds between commas."""
-    numbers = [number for part in text.split(",") if (number := whole_number(part)) is not None]
-    if len(numbers) <= text.count(","):
+    parts = text.split(",")
+    numbers = [number for part in parts if (number := whole_number(part)) is not None]
+    if len(numbers) < len(parts):
         raise InputError(f"--seeds must be a number of seeds, or seeds such as 3,5,8; got {text!r}")
     return numbers if len(numbers) > 1 else numbers[0]
 

@@ -304,7 +304,7 @@ class RacePage(Player[RaceScene]):
         return [*tiles, traces._replace(legend={**titles, **traces.legend})]
 
     def steps(self, scene: RaceScene) -> list[Inside]:
-        """Those of all entrants, with as many particles in all as a run's page has."""
+        """The inside of each entrant's step; together they have as many particles as the page of a run."""
         limit, drawn = INSIDE_DOTS // len(scene.tiles), (scene.scene, scene.pair)
         pairs = zip(scene.steps, scene.tiles, strict=True)
         return [inside(*step, *drawn, limit, tile.columns) for step, tile in pairs]
