@@ -4,6 +4,7 @@
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
 `Select._process_param_change`, `Select._update_model` and `_events` (what a browser said and no handler has heard of
 yet), `Viewable._models` and `ComponentResourceHandler.parse_url_path`.
+Of Bokeh: `callbacks._held_events`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,12 @@ def as_connected(doc: Document) -> Iterator[None]:
         yield
     finally:
         del state._connected[doc]
+
+
+def is_held(model: Model, name: str) -> bool:
+    """Whether a change of this property waits until its document is no longer held."""
+    held = model.document.callbacks._held_events if model.document is not None else ()
+    return any(getattr(event, "model", None) is model and event.attr == name for event in held)
 
 
 def adopt(doc: Document) -> None:
