@@ -55,6 +55,9 @@ def chromium() -> str:
 @pytest.fixture(scope="session")
 def browser(chromium: str) -> Iterator[object]:
     """A Chromium for all tests of a process: Playwright runs once in a thread."""
+    from playwright.sync_api import expect
+
+    expect.set_options(timeout=30_000)
     with launched() as made:
         yield made
 
