@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from string import Template
 from typing import Any
@@ -44,24 +45,33 @@ def demos(options: argparse.Namespace) -> None:
 def _write_page(file: str, server: str) -> None:
     from markdown_it import MarkdownIt
 
+    from pmdviz.lab.links import LOCAL_HINT, is_local
+
     path = check_writable(file)
     if path.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"demos writes a file that ends in .html, such as demos.html, not {file!r}")
-    print("playing the demos for their answers", flush=True)
-    body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server))
+    body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server, partial(print, flush=True)))
     template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
     with atomic_write(path) as part:
         part.write_text(Template(template).substitute(body=body), encoding="utf-8")
     print(f"the demos are in {path}; open it in a browser, or print it")
+    if is_local(server):
+        print(f"its links and codes open on this computer alone; for a class, give {LOCAL_HINT} with --server")
 
 
-def demos_markdown(server: str = "") -> str:
-    """Title, link, sentence and question of each demo; with a server QR codes and measured answers too."""
+def demos_markdown(server: str = "", tell: Callable[[str], None] = lambda words: None) -> str:
+    """Title, link, sentence and question of each demo; with a server QR codes and measured answers too.
+
+    `tell` is told which demo is being played.
+    """
     from pmdviz.lessons.playing import Player
     from pmdviz.lessons.reading import DEMOS
 
-    player = Player()
-    return "\n\n".join(_section(demo, server, player) for demo in DEMOS.values())
+    player, sections = Player(), []
+    for demo in DEMOS.values():
+        tell(f"playing demo {demo.position} of {len(DEMOS)}: {demo.title}")
+        sections.append(_section(demo, server, player))
+    return "\n\n".join(sections)
 
 
 def _section(demo: Any, server: str, player: Any) -> str:

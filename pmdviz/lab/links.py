@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import repeat
 from typing import NamedTuple
-from urllib.parse import urlencode
+from urllib.parse import urlencode, urlsplit
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
@@ -166,6 +166,15 @@ def _short_enough(text: str, what: str) -> str:
             "through; share the recipe as a file"
         )
     return text
+
+
+LOCAL_HINT = "the address by which others reach it"
+
+
+def is_local(address: str) -> bool:
+    """Whether the host of an address is the computer itself, so that no other one can open it."""
+    host = urlsplit(address).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:

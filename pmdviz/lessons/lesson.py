@@ -182,6 +182,12 @@ class Ask:
         """An answer to it. Raises InputError for an invalid answer."""
         return checked_answer(value, confidence, self.options)
 
+    def told(self, scope: Scope) -> str:
+        """What the run says of the right answer, for who has given none. Raises InputError as `judged` does."""
+        if self.number is not None:
+            return self.number.close.words(scope)
+        return next((each.because.words(scope) for each in self.options.values() if each.is_right(scope)), "")
+
     def judged(self, answer: Answer, scope: Scope) -> Verdict:
         """How it compares with the right one, by the run. Raises InputError where the run lacks what that needs."""
         if self.number is None:

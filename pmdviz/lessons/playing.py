@@ -134,7 +134,7 @@ class Judgement:
     verdicts : mapping
         `question` and `after` -> Verdict, of each answer that may be judged.
     right : mapping
-        `question` and `after` -> the letters of the options that are right of the run.
+        `question` and `after` -> the letters of the options that are right of the run, and why in a sentence.
     diagnosis : str
         "" where none is true of the run.
     score : float or None
@@ -146,7 +146,7 @@ class Judgement:
     reached: bool = False
     values: Mapping[str, Any] = field(default_factory=dict)
     verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    right: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    right: Mapping[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
     diagnosis: str = ""
     score: float | None = None
     trouble: str = ""
@@ -163,11 +163,12 @@ def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
     if not at_end:
         return Judgement(reached, values, trouble=trouble)
     verdicts: dict[str, Verdict] = {}
-    right: dict[str, tuple[str, ...]] = {}
+    right: dict[str, tuple[tuple[str, ...], str]] = {}
     diagnosis, score = "", None
     try:
         for part, ask in step.asks.items() if progress.is_revealed else ():
-            right[part] = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
+            letters = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
+            right[part] = letters, ask.told(scope)
             answer = progress.answer_to(part)
             if answer is not None and progress.verdict_on(part) is None:
                 verdicts[part] = ask.judged(answer, scope)

@@ -56,7 +56,7 @@ def practice(number: int) -> Lesson:
     return Lesson(
         f"practice-{number}",
         "Practice: keep or rerun?",
-        "Twelve runs without the exact posterior. Which would you keep?",
+        "Twelve runs without the exact posterior, two questions about each. Which would you keep?",
         "A run is worth keeping if TV is below 0.2. In more than two dimensions: if each mean is within 0.3 posterior "
         "standard deviations, and each standard deviation within 30 %.",
         tuple(steps),
@@ -91,7 +91,7 @@ def _steps(k: int, preset: str, hint: int | None, seed: int) -> list[Step]:
         if target.planar is not None
         else "mean off by {mean_error:.2f} sds, sds {sd_ratio_min:.2f} to {sd_ratio_max:.2f} of the exact ones"
     )
-    told = f"{truth}; {FOUND[family]}."
+    told = f"{truth}; {FOUND[family]}."  # only after the second question: it asks for these
     judge = {
         "title": f"Case {k}: keep or rerun?",
         "recipe": recipe.to_dict(),
@@ -100,8 +100,8 @@ def _steps(k: int, preset: str, hint: int | None, seed: int) -> list[Step]:
         "after": {
             "ask": "The exact posterior is hidden. What would you do with this run?",
             "options": [
-                {"say": "Keep it", "right": good, "because": told, "hope": True},
-                {"say": "Run it again, with other settings", "right": f"not ({good})", "because": told},
+                {"say": "Keep it", "right": good, "because": f"{truth}.", "hope": True},
+                {"say": "Run it again, with other settings", "right": f"not ({good})", "because": f"{truth}."},
             ],
         },
     }

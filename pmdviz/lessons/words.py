@@ -28,17 +28,22 @@ RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "=="
 CLAUSE = re.compile(
     r"^([\w.]+|\w+\([\w.]+\)) *(<=|>=|==|!=|<|>) *(?:(-?[\d.]+(?:e-?\d+)?) \* )?(-?[\d.]+(?:e-?\d+)?|[\w.]+)$"
 )
+WITHIN = re.compile(r"^abs\(([\w.]+)(?: / ([\w.]+) - 1)?\) *<=? *([\d.]+)$")
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
 CLOCK = {"visited": "before {} observations are used", "iteration": "before iteration {}"}
 NAMES = {  # of values that are not metrics, in a person's words
+    "draws_sd": "sd of the draws",
     "ess_fraction": "ESS / m",
     "floor_tv": f"TV of {INDEPENDENT_DRAWS}",
     "num_particles": "number of particles",
     "first_mean": "mean of the first coordinate",
     "first_sd": "sd of the first coordinate",
     "lightest_mode": "mass of the lightest mode",
+    "log_z_error": "error of log Z",
     "max_weight": "largest weight",
     "mean_square_ratio": "squared error of the mean, 1 for independent draws",
+    "sd": "the exact sd",
+    "visited": "observations used",
 }
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
@@ -122,6 +127,13 @@ def goal_words(goal: Expression) -> str:
 
 
 def _clause(text: str) -> str | None:
+    """One condition in words; None for one that is too complex for them."""
+    if within := WITHIN.match(text):
+        name, right, most = within.groups()
+        if right is None:
+            return f"{name_words(name)} within ±{most}"
+        right = right if right[0] in "0123456789" else name_words(right)
+        return f"{name_words(name)} within {float(most):.0%} of {right}"
     found = CLAUSE.match(text)
     if found is None:
         return None

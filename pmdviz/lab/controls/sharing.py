@@ -324,6 +324,10 @@ PARTS = {
     "seed": "seed",
 }
 NO_CODE = "The link is too long for a QR code: leave out changes during the run, or share the recipe as a file."
+ONLY_HERE = (
+    "This link opens on this computer alone. For a class, start the server with "
+    "<code>pmdviz serve --address 0.0.0.0</code>, and open the page here by " + links.LOCAL_HINT + "."
+)
 LOOKS = {"presenter mode": "presenter", "embedded (lab only)": "embed"}
 
 
@@ -375,4 +379,5 @@ def qr_code(address: str) -> str:
         return NO_CODE
     picture = code.svg_data_uri(border=4, scale=8, light="#fff")
     saved = f'<a href="{picture}" download="pmdviz-link.svg">Save the QR code</a>'
-    return f'<img class="pmdviz-qr" alt="QR code of the link" src="{picture}"><br>{saved}'
+    warned = f'<p role="status">{ONLY_HERE}</p>' if links.is_local(address) else ""
+    return f'{warned}<img class="pmdviz-qr" alt="QR code of the link" src="{picture}"><br>{saved}'

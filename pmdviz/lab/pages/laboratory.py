@@ -349,7 +349,8 @@ class Lab(LivePage[Snapshot]):
         if hidden:
             self.verdict.say("")
         else:
-            self.verdict.show(self._last, self.live.playing, words, self.commands.can_undo, start)
+            can_undo = self.commands.can_undo and not self.screen.in_lesson  # a step keeps its run
+            self.verdict.show(self._last, self.live.playing, words, can_undo, start)
         if self.verdict.view.visible == hidden:
             self.verdict.view.visible = not hidden
 

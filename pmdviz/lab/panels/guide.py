@@ -17,7 +17,16 @@ from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.task import TaskSlot, pool_for
-from pmdviz.lab.panels.lesson_card import NEXT_CLOSED, LessonCard, Standing, StepControls, is_closed, parts_of, told
+from pmdviz.lab.panels.lesson_card import (
+    NEXT_CLOSED,
+    LessonCard,
+    Standing,
+    StepControls,
+    is_closed,
+    may_leave,
+    parts_of,
+    told,
+)
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
@@ -88,7 +97,7 @@ def link(guide: Guide) -> None:
 
 def go_on(guide: Guide) -> None:
     """To the next step."""
-    if guide.progress.may_go_on(guide.may_pass):
+    if may_leave(guide.progress, guide.standing):
         guide.go_on()
     else:
         guide.publish(NEXT_CLOSED)
@@ -242,6 +251,8 @@ class Watch:
 
 # A lesson as a script for a lecture hall: its steps part by part, the gates open.
 
+PLAYING = "The next part comes after the run. To go on at once, press Pause first."
+
 
 class Script:
     """Where a presenter is within a step; `guide` is asked to show it."""
@@ -270,6 +281,9 @@ class Script:
             return
         if guide.progress.done:
             guide.open_following()
+            return
+        if self.part == "reveal" and guide.standing.playing:
+            guide.publish(PLAYING)
             return
         if self._at + 1 >= len(parts_of(guide.progress)):
             guide.go_on()

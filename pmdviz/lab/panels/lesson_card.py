@@ -22,6 +22,7 @@ from pmdviz.lessons.answers import lesson_sheet
 from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.reading import DEMOS
 from pmdviz.lessons.words import (
     goal_words,
     grade_words,
@@ -54,7 +55,7 @@ class LessonCard(Component):
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
 
 ANSWER_FIRST = "Answer first, then press Play."
-NEXT_CLOSED = "Store your answer first, then press Next."
+NEXT_CLOSED = "Submit your answer and play the run to its end, then press Next."
 WAITS = "Play the run to its end to see how your answer compares."
 COMPUTING = "Waiting for a number that is still being computed."
 GOAL = "Goal: {}."
@@ -104,6 +105,14 @@ def is_closed(progress: Progress, standing: Standing) -> bool:
     return not (progress.is_revealed or progress.may_reveal(standing.may_skip) or progress.done)
 
 
+def may_leave(progress: Progress, standing: Standing) -> bool:
+    """Whether the step may be left: its answers were compared with the run, or the run says that it cannot tell."""
+    step = progress.step
+    compared = all(progress.verdict_on(part) is not None for part in step.asks)
+    cannot_tell = bool(standing.at_end and standing.found.trouble) or not any(progress.lesson.on_show(step))
+    return progress.may_go_on(standing.may_skip) and (compared or cannot_tell or standing.may_skip or step.skip)
+
+
 def parts_of(progress: Progress) -> list[str]:
     """The parts that the present step has."""
     step = progress.step
@@ -145,11 +154,11 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
         "num_hints": len(step.hints),
         "solution": bool(step.solution),
         "controls": bool(step.controls),
-        "may_go_on": progress.may_go_on(standing.may_skip),
+        "may_go_on": may_leave(progress, standing),
         "may_go_back": progress.done or len(progress.path) > 1,
         "next": "Finish" if progress.following is None else "Next",
         "done": summary(progress) if progress.done else [],
-        "sheet": lesson_sheet(progress) if progress.done else {},
+        "sheet": lesson_sheet(progress) if progress.done and lesson.name not in DEMOS else {},
         "is_done": progress.done,
         "following": [*standing.following],
         "listed": standing.listed,
@@ -168,8 +177,12 @@ def _part_words(progress: Progress, standing: Standing) -> str:
 
 
 def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Json]:
-    answer, verdict, right = progress.answer_to(part), progress.verdict_on(part), standing.found.right.get(part, ())
+    answer, verdict = progress.answer_to(part), progress.verdict_on(part)
+    right, why = standing.found.right.get(part, ((), ""))
     shown = verdict is not None or (bool(standing.part) and progress.is_revealed)  # a presenter has stored none
+    said = _verdict(verdict, answer.confidence if answer else "") if verdict is not None else None
+    if said is None and shown and why:
+        said = ["right", "", inline(why)]
     return {
         "text": inline(ask.text),
         "options": [[letter, inline(one.say), shown and letter in right] for letter, one in ask.options.items()],
@@ -177,7 +190,7 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
         "confidences": [*CONFIDENCES] if ask.confidence else [],
         "stored": None if answer is None else [str(answer.value), answer.confidence],
         "locked": verdict is not None or (part == "question" and progress.is_revealed),
-        "verdict": None if verdict is None else _verdict(verdict, answer.confidence if answer else ""),
+        "verdict": said,
     }
 
 

@@ -66,6 +66,10 @@ class Veil:
         said = f"iteration {count(frame.iteration)}, {observations_used(frame)}"
         return {**fields, "pmdviz-status": said, "more": ""}
 
+    def names(self, names: Mapping[str, str]) -> Mapping[str, str]:
+        """The layers with their names, without the exact posterior where that is hidden."""
+        return {name: words for name, words in names.items() if name != "exact" or "exact" not in self.parts}
+
     def note(self, words: str) -> str:
         """The note in the corner of the stage; a caveat judges the run."""
         return "" if self.parts & {"exact", "numbers"} else words

@@ -297,7 +297,7 @@ class Screen(LiveScreen[Snapshot]):
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
-        self._lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
+        self.in_lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[tuple, str, str, str] | None = None
@@ -336,7 +336,7 @@ class Screen(LiveScreen[Snapshot]):
 
     def for_lesson(self, on: bool) -> None:
         """Whether a lesson is open, which has settings of its own."""
-        self._lesson = on
+        self.in_lesson = on
         self._dress()
 
     def make_room(self, on: bool) -> None:
@@ -392,7 +392,7 @@ class Screen(LiveScreen[Snapshot]):
         self.stage.target = target
         self.stage.name_layers(snapshot.frame.method)
         beside = {GHOST: snapshot.ghost.name} if snapshot.ghost else {}
-        self.switches.name({**self.stage.labels(snapshot.columns), **beside})
+        self.switches.name(self.veil.names({**self.stage.labels(snapshot.columns), **beside}))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
     def wish(self, method: str, trace: str) -> None:
@@ -537,7 +537,7 @@ class Screen(LiveScreen[Snapshot]):
     def _dress(self) -> None:
         """The classes of the whole: for a lecture hall, and with a sheet."""
         more = {"pmdviz-large": self._look[1], "pmdviz-with-sheet": self._room, "pmdviz-with-inside": self._inside}
-        more["pmdviz-with-lesson"] = self._lesson
+        more["pmdviz-with-lesson"] = self.in_lesson
         classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
         if self.view.css_classes != classes:
             self.view.css_classes = classes

@@ -181,7 +181,8 @@ if (root && a.words) {
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }
 // == copy
-const mine = a.copies, text = a.text.startsWith("?") ? new URL(a.text, window.location.href).href : a.text
+const within = (query) => new URL(/[?&]lesson=/.test(query) ? query : window.pmdvizAddress?.(query, true) ?? query, window.location.href)
+const mine = a.copies, text = a.text.startsWith("?") ? within(a.text).href : a.text
 if (a.text.startsWith("?")) a.address = text
 const by_hand = () => {
   const box = document.createElement("textarea")

@@ -30,7 +30,7 @@ const button = (label, act, kind = "") => {
 function question_part(part, send, after, beside = []) {
   const form = make("form", { class: "ask" }), verdict = make("div", { class: "verdict", role: "status" })
   const root = make("section", { "data-part": part }, form, verdict)
-  let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = ""
+  let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = "", judged = true
   const radios = (name, entries) => entries.map(([value, nodes, letter]) => {
     const input = make("input", { type: "radio", name: `${part}-${name}`, value })
     const words = make("span", { class: "say" })
@@ -63,7 +63,7 @@ function question_part(part, send, after, beside = []) {
     if (!ask) return
     const name = JSON.stringify([ask.text, ask.options.map((one) => one.slice(0, 2)), ask.confidences, ask.unit])
     const fresh = name !== made
-    if (fresh) { made = name; stored = ""; build(ask) }
+    if (fresh) { made = name; stored = ""; judged = Boolean(ask.verdict); build(ask) }
     const now = ask.stored ? JSON.stringify(ask.stored) : ""
     if (now !== stored || fresh) {
       const here = form.contains(form.getRootNode().activeElement)
@@ -83,8 +83,10 @@ function question_part(part, send, after, beside = []) {
       say(choices[k].mark, right ? "✓ right" : "")
       choices[k].row.classList.toggle("right", right)
     })
-    write(verdict, ask.verdict ? [["b", {}, [ask.verdict[1]]], " ", ...ask.verdict[2]] : [])
+    write(verdict, ask.verdict ? [...(ask.verdict[1] ? [["b", {}, [ask.verdict[1]]], " "] : []), ...ask.verdict[2]] : [])
     verdict.className = `verdict ${ask.verdict?.[0] ?? ""}`
+    if (ask.verdict && !judged) verdict.scrollIntoView({ block: "nearest" })
+    judged = Boolean(ask.verdict)
   }
   // A letter chooses an option; whether it did.
   const choose = (letter) => {
@@ -165,12 +167,13 @@ function remember(model, send) {
   const when_known = (tries) => { try { answer() } catch (error) { if (tries) setTimeout(() => when_known(tries - 1), 50); else throw error } }
   setTimeout(() => when_known(100), 0)
 }
-// The address names the open lesson next to its other parts; links and tabs change it.
+// The address names the open lesson next to its other parts; links and tabs change it. A link to share names its step.
 function follow_address(model) {
-  window.pmdvizAddress = (address) => {
+  window.pmdvizAddress = (address, with_step = false) => {
     const url = new URL(address, location.href)
     for (const name of ["lesson", "step", "skip"]) url.searchParams.delete(name)
     if (model.told.lesson) url.searchParams.set("lesson", model.told.lesson)
+    if (model.told.lesson && with_step) url.searchParams.set("step", model.told.key.split("/")[2])
     if (model.told.lesson && model.told.skip) url.searchParams.set("skip", "1")
     return url.pathname + url.search
   }
