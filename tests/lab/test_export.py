@@ -14,7 +14,7 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.work import ExportTask
-from pmdviz.lab.panels.folds import RACE, RUN, ExportPanel
+from pmdviz.lab.panels.folds import CARDS, RACE, RUN, ExportPanel
 from tests.lab.threads import until
 
 
@@ -79,6 +79,17 @@ def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
     assert "MP4 and PARQUET" in panel.lost.object and f"<code>{html.escape(command)}</code>" in panel.lost.object
     without(monkeypatch, "matplotlib")
     assert opened([]).kind.value == ".html"  # the first that can be made
+
+
+def test_a_page_that_runs_is_a_card_of_its_own():
+    panel = opened([])
+    plays, runs = (name for name, kinds in CARDS.items() if kinds == (".html",))
+    for name, live in ((runs, True), (plays, False), (runs, True), ("Data", False)):
+        panel._choose({"card": name})
+        assert panel.cards.chosen == name and panel.look.live is live, name
+    panel._choose({"card": plays})
+    panel._turn("live", True)  # by its check box
+    assert panel.cards.chosen == runs and panel.options() == {"live": True}
 
 
 ENTRANTS = ["pmd:num_particles=60", "smc:num_particles=50,batch_size=100"]

@@ -242,9 +242,11 @@ def _run_of(snapshot: Snapshot) -> tuple[tuple, str, int]:
 LOOK_EVERY_S = 0.25
 FREE_AFTER_S = 20.0  # after the download began: until then the widget holds a copy of the file
 OWN = "own size"
+RUNS = "Page that runs the method"
 CARDS = {  # what a person wants -> the kinds of files, the usual one first
     "Film": (".gif", ".mp4"),
     "Page that plays": (".html",),
+    RUNS: (".html",),  # live
     "Picture": (".png", ".pdf", ".svg"),
     "Data": (".csv", ".parquet", ".json", ".py"),
 }
@@ -263,7 +265,7 @@ RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
 
 
 class ExportCards(Component):
-    """Four cards, one of which is chosen; a press sends its name."""
+    """Cards, one of which is chosen; a press sends its name."""
 
     cards = param.List(default=[], doc="Name and kinds of files in words of each; what cannot be made is left out.")
     chosen = param.String(default="")
@@ -322,16 +324,22 @@ class ExportPanel:
         """A card was pressed: its usual kind of file."""
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
+            self.look = self.look.replaced(live=name == RUNS)
             self.kind.value = self._able[name][0]
+            self._show_form()
 
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
-        self.cards.chosen = next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
+        self._mark_card()
         names = WRITERS[self.kind.value].options
         usual, specs = self._usual.as_dict(), self.subject.looks.specs()
         self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)
         self.size.visible = "width" in names
         self.form.show(self.look, usual, {})
+
+    def _mark_card(self) -> None:
+        runs = self.look.live and self.kind.value in CARDS[RUNS]
+        self.cards.chosen = RUNS if runs else next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
 
     def _turn(self, name: str, value: Value) -> None:
         try:
@@ -339,6 +347,7 @@ class ExportPanel:
         except InputError as error:
             self.form.controls[name].refuse(error.on_page)
             return
+        self._mark_card()
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
         self.form.show(self.look, self._usual.as_dict(), {})
 

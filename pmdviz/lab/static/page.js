@@ -336,8 +336,9 @@ export function render({ model }) {
   show()
   return make("div", { class: "chips" }, problem, method)
 }
-// == export_cards: Four pictures of what a file can be; radio buttons, so arrow keys go from one to the next.
+// == export_cards: Pictures of what a file can be; radio buttons, so arrow keys go from one to the next.
 const SKETCHES = { Film: "M4 8h40v24H4zM10 8v24M38 8v24M20 15l10 5-10 5z", "Page that plays": "M6 4h36v32H6zM6 11h36M19 17l10 6-10 6z",
+  "Page that runs the method": "M6 4h36v32H6zM6 11h36M12 17h24M12 24h24M12 31h24M18 15v4M28 22v4M22 29v4",
   Picture: "M6 6h36v28H6zM6 30l11-12 8 8 6-5 11 9M33 12h.1", Data: "M6 6h36v28H6zM6 14h36M6 24h36M18 6v28M30 6v28" }
 let groups = 0
 export function render({ model }) {
