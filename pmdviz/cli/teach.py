@@ -62,7 +62,7 @@ def _write_page(file: str, server: str) -> None:
 def demos_markdown(server: str = "", tell: Callable[[str], None] = lambda words: None) -> str:
     """Title, link, sentence and question of each demo; with a server QR codes and measured answers too.
 
-    `tell` is told which demo is being played.
+    `tell` is called with a line before each demo.
     """
     from pmdviz.lessons.playing import Player
     from pmdviz.lessons.reading import DEMOS

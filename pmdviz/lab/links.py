@@ -172,7 +172,7 @@ LOCAL_HINT = "the address by which others reach it"
 
 
 def is_local(address: str) -> bool:
-    """Whether the host of an address is the computer itself, so that no other one can open it."""
+    """Whether an address names the computer itself, and other computers cannot open it."""
     host = urlsplit(address).hostname or ""
     return host in ("localhost", "::1") or host.startswith("127.")
 

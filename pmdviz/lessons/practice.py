@@ -91,7 +91,7 @@ def _steps(k: int, preset: str, hint: int | None, seed: int) -> list[Step]:
         if target.planar is not None
         else "mean off by {mean_error:.2f} sds, sds {sd_ratio_min:.2f} to {sd_ratio_max:.2f} of the exact ones"
     )
-    told = f"{truth}; {FOUND[family]}."  # only after the second question: it asks for these
+    told = f"{truth}; {FOUND[family]}."  # told after the second question, which is about these numbers
     judge = {
         "title": f"Case {k}: keep or rerun?",
         "recipe": recipe.to_dict(),

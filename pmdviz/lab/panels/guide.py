@@ -251,7 +251,7 @@ class Watch:
 
 # A lesson as a script for a lecture hall: its steps part by part, the gates open.
 
-PLAYING = "The next part comes after the run. To go on at once, press Pause first."
+PLAYING = "The next part comes after the run; to go on at once, press Pause first."
 
 
 class Script:

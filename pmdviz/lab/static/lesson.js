@@ -167,7 +167,7 @@ function remember(model, send) {
   const when_known = (tries) => { try { answer() } catch (error) { if (tries) setTimeout(() => when_known(tries - 1), 50); else throw error } }
   setTimeout(() => when_known(100), 0)
 }
-// The address names the open lesson next to its other parts; links and tabs change it. A link to share names its step.
+// The address names the open lesson next to its other parts; links and tabs change it. The link that is shared has the step too.
 function follow_address(model) {
   window.pmdvizAddress = (address, with_step = false) => {
     const url = new URL(address, location.href)
