@@ -3,8 +3,7 @@
 `state._connected` (documents whose browser is ready), `state._thread_id_` (the thread that may change a document at
 once), `state._views` (roots that are shown), `panel_extension._loaded`, `Viewable._cleanup`,
 `Select._process_param_change`, `Select._update_model` and `_events` (what a browser said and no handler has heard of
-yet), `Viewable._models` and `ComponentResourceHandler.parse_url_path`.
-Of Bokeh: `callbacks._held_events`.
+yet), `Viewable._models` and `ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` of a document.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import panel as pn
 from bokeh.document import Document
 from bokeh.model import Model
 from panel.config import panel_extension
@@ -44,10 +44,22 @@ def as_connected(doc: Document) -> Iterator[None]:
         del state._connected[doc]
 
 
-def is_held(model: Model, name: str) -> bool:
-    """Whether a change of this property waits until its document is no longer held."""
-    held = model.document.callbacks._held_events if model.document is not None else ()
-    return any(getattr(event, "model", None) is model and event.attr == name for event in held)
+@contextmanager
+def collected(doc: Document | None) -> Iterator[None]:
+    """Within it the changes of a document wait, and then leave in their order as one message.
+
+    The usual hold puts a later value of a property in the place of an earlier one. A model that only the earlier one
+    had is then never sent, and a browser stops at a change of that model; columns that others replaced are lost.
+    """
+    with pn.io.hold(doc, "collect"):
+        policy = doc.callbacks.hold_value if doc is not None else None
+        if policy is not None:  # maybe of a hold around this one, in which Panel runs a handler
+            doc.callbacks._hold = "collect"
+        try:
+            yield
+        finally:
+            if policy is not None:
+                doc.callbacks._hold = policy
 
 
 def adopt(doc: Document) -> None:

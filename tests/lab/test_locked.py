@@ -1,15 +1,20 @@
 """Real sessions without a browser: callbacks come as the server makes them, in threads from Bokeh 3.10 on."""
 
 import asyncio
+import json
 import threading
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import panel as pn
 import pytest
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
-from bokeh.models import Div
+from bokeh.core.properties import value
+from bokeh.document import Document
+from bokeh.models import ColumnDataSource, Div, Legend, LegendItem
 from bokeh.protocol import Protocol
 from bokeh.server.connection import ServerConnection
 from bokeh.server.contexts import ApplicationContext
@@ -17,10 +22,11 @@ from panel.io.state import set_curdoc
 from tornado.ioloop import IOLoop
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.loop.frame_sender import Acknowledge, FrameSender
 from pmdviz.lab.loop.live import Live
 from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panel_internals import adopt
 from tests.lab.test_live import FakeScreen
 
 REQUEST = SimpleNamespace(arguments={}, cookies={}, headers={}, path="/")  # as much of one as Panel asks for
@@ -215,3 +221,33 @@ async def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
                 await asked
         while word not in browser.said:
             await asyncio.sleep(0.01)
+
+
+def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
+    """Draws of a run before stayed in view, and browsers stopped at a model that they had never been sent."""
+    doc, ack, legend = Document(), Acknowledge(), Legend()
+    for model in (ack, legend):
+        doc.add_root(model)
+    adopt(doc)
+    sources = [ColumnDataSource() for _ in range(2)]
+    sender = FrameSender(ack, sources, Div(), str)
+    sender.live()
+    left: list[tuple[str, str, Any]] = []
+    doc.on_change(lambda event: left.append((type(event.model).__name__, event.attr, event.new)))
+
+    def act() -> None:
+        item = LegendItem(label=value("one"))
+        legend.items = [item]
+        item.label = value("two")
+        legend.items = []
+        for source in sources:
+            sender.put(source, {"x": np.zeros(3)})
+
+    for around in (nullcontext(), pn.io.hold(doc)):  # Panel holds a document while it runs a handler
+        left.clear()
+        with set_curdoc(doc), around:
+            soon(act)
+        said = [(kind, attr) for kind, attr, _ in left if attr in ("items", "label")]
+        assert said == [("Legend", "items"), ("LegendItem", "label"), ("Legend", "items")]
+        parts = [json.loads(new)[0][0] for _, attr, new in left if attr == "layout"]
+        assert parts == [0, 1]

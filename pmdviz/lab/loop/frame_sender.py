@@ -13,7 +13,6 @@ from bokeh.models import CustomJS, Div, Plot
 
 from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
-from pmdviz.lab.panel_internals import is_held
 from pmdviz.render.canvas import MOTION
 from pmdviz.scenes.columns import Source, pack
 
@@ -109,8 +108,7 @@ class FrameSender:
         self, ack: Acknowledge, packed: Sequence[Source], status: Div, html: Callable[[Mapping[str, Value]], str]
     ) -> None:
         self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
-        self._fresh: dict[int, Mapping[str, np.ndarray]] = {}  # columns by the number of their source
-        self._parcel: dict[int, Mapping[str, np.ndarray]] = {}  # the last one
+        self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
         self._live, self._open = False, 0
 
     def live(self, on: bool = True) -> None:
@@ -132,22 +130,18 @@ class FrameSender:
         if not len(next(iter(data.values()))):
             data = dict.fromkeys(data, UNSEEN)
         with self.together():
-            self._fresh[self._packed.index(source)] = data
+            self._parcel.append((self._packed.index(source), data))
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Changes within it go out as one parcel; within another it goes out with that one.
-
-        A parcel that still waits in a held document is extended: Bokeh keeps the last value of a property alone.
-        """
+        """Changes within it go out as one parcel; within another it goes out with that one."""
         self._open += 1
         try:
             yield
         finally:
             self._open -= 1
-        if self._fresh and not self._open:
-            before = self._parcel if is_held(self._ack, "packed") else {}
-            self._parcel, self._fresh = {**before, **self._fresh}, {}
-            packed, layout = pack(self._parcel.items())
+        if self._parcel and not self._open:
+            packed, layout = pack(self._parcel)
+            self._parcel.clear()
             self._ack.update(packed=packed, layout=layout)
             self._ack.parcel += 1

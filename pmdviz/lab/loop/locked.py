@@ -25,7 +25,7 @@ import panel as pn
 from bokeh.document import Document
 from panel.io.state import set_curdoc
 
-from pmdviz.lab.panel_internals import as_connected, is_connected
+from pmdviz.lab.panel_internals import as_connected, collected, is_connected
 
 THREADED = tuple(int(part) for part in bokeh.__version__.split(".")[:2]) >= (3, 10)
 Ts = TypeVarTuple("Ts")
@@ -115,7 +115,7 @@ def in_a_while(seconds: float, doc: Document | None, act: Callable[[], None]) ->
 def _do(doc: Document | None, act: Callable[[*Ts], None], args: tuple[*Ts]) -> None:
     _here.holds = True
     try:
-        with set_curdoc(doc), as_connected(doc) if _is_waiting(doc) else nullcontext(), pn.io.hold(doc):
+        with set_curdoc(doc), as_connected(doc) if _is_waiting(doc) else nullcontext(), collected(doc):
             act(*args)
     finally:
         _here.holds = False
