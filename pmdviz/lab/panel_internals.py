@@ -48,7 +48,7 @@ def as_connected(doc: Document) -> Iterator[None]:
 def collected(doc: Document | None) -> Iterator[None]:
     """Within it the changes of a document wait, and then leave in their order as one message.
 
-    The usual hold puts a later value of a property in the place of an earlier one. A model that only the earlier one
+    The usual hold writes a later value of a property over an earlier one. A model that only the earlier one
     had is then never sent, and a browser stops at a change of that model; columns that others replaced are lost.
     """
     with pn.io.hold(doc, "collect"):
