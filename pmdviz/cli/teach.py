@@ -45,7 +45,7 @@ def demos(options: argparse.Namespace) -> None:
 def _write_page(file: str, server: str) -> None:
     from markdown_it import MarkdownIt
 
-    from pmdviz.lab.links import LOCAL_HINT, is_local
+    from pmdviz.lab.links import is_local
 
     path = check_writable(file)
     if path.suffix.lower() not in (".html", ".htm"):
@@ -56,7 +56,7 @@ def _write_page(file: str, server: str) -> None:
         part.write_text(Template(template).substitute(body=body), encoding="utf-8")
     print(f"the demos are in {path}; open it in a browser, or print it")
     if is_local(server):
-        print(f"its links and codes open on this computer alone; for a class, give {LOCAL_HINT} with --server")
+        print("its links and codes open on this computer alone; for a class, give the server's address with --server")
 
 
 def demos_markdown(server: str = "", tell: Callable[[str], None] = lambda words: None) -> str:
@@ -69,7 +69,7 @@ def demos_markdown(server: str = "", tell: Callable[[str], None] = lambda words:
 
     player, sections = Player(), []
     for demo in DEMOS.values():
-        tell(f"playing demo {demo.position} of {len(DEMOS)}: {demo.title}")
+        tell(f"demo {demo.position} of {len(DEMOS)}: {demo.title}")
         sections.append(_section(demo, server, player))
     return "\n\n".join(sections)
 

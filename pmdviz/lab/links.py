@@ -168,13 +168,10 @@ def _short_enough(text: str, what: str) -> str:
     return text
 
 
-LOCAL_HINT = "the address by which others reach it"
-
-
 def is_local(address: str) -> bool:
     """Whether an address names the computer itself, and other computers cannot open it."""
-    host = urlsplit(address).hostname or ""
-    return host in ("localhost", "::1") or host.startswith("127.")
+    host = urlsplit(address if "//" in address else f"//{address}").hostname or ""
+    return host in ("localhost", "0.0.0.0", "::", "::1") or host.startswith("127.")
 
 
 def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:

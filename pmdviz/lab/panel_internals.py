@@ -51,15 +51,18 @@ def collected(doc: Document | None) -> Iterator[None]:
     The usual hold writes a later value of a property over an earlier one. A model that only the earlier one
     had is then never sent, and a browser stops at a change of that model; columns that others replaced are lost.
     """
+    if doc is None:
+        yield
+        return
     with pn.io.hold(doc, "collect"):
-        policy = doc.callbacks.hold_value if doc is not None else None
-        if policy is not None:  # maybe of a hold around this one, in which Panel runs a handler
-            doc.callbacks._hold = "collect"
+        policy, doc.callbacks._hold = (
+            doc.callbacks.hold_value,
+            "collect",
+        )  # maybe of a hold in which Panel runs a handler
         try:
             yield
         finally:
-            if policy is not None:
-                doc.callbacks._hold = policy
+            doc.callbacks._hold = policy
 
 
 def adopt(doc: Document) -> None:

@@ -183,7 +183,7 @@ class Ask:
         return checked_answer(value, confidence, self.options)
 
     def told(self, scope: Scope) -> str:
-        """What the run says of the right answer, for who has given none. Raises InputError as `judged` does."""
+        """What the run says of the right answer, where a learner has given none. Raises InputError as `judged` does."""
         if self.number is not None:
             return self.number.close.words(scope)
         return next((each.because.words(scope) for each in self.options.values() if each.is_right(scope)), "")

@@ -134,7 +134,7 @@ class Judgement:
     verdicts : mapping
         `question` and `after` -> Verdict, of each answer that may be judged.
     right : mapping
-        `question` and `after` -> the letters of the options that are right of the run, and why in a sentence.
+        `question` and `after` -> the letters of the options that are right of the run, and why where there is no answer.
     diagnosis : str
         "" where none is true of the run.
     score : float or None
@@ -168,8 +168,8 @@ def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
     try:
         for part, ask in step.asks.items() if progress.is_revealed else ():
             letters = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
-            right[part] = letters, ask.told(scope)
             answer = progress.answer_to(part)
+            right[part] = letters, ask.told(scope) if answer is None else ""
             if answer is not None and progress.verdict_on(part) is None:
                 verdicts[part] = ask.judged(answer, scope)
         diagnosis = diagnose(step.diagnosis, scope) if may_tell(progress) else ""

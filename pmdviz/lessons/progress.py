@@ -1,7 +1,7 @@
 """How far a learner is in a lesson: an immutable value with one JSON form, which a browser keeps over a reload.
 
-The gate is that an answer is stored, not that it is right. Hints open one after the other. After the reveal the
-answer can no longer be changed.
+The gate is that an answer is stored, not that it is right; a page also waits for the verdict. Hints open one after the
+other. After the reveal the answer can no longer be changed.
 """
 
 from __future__ import annotations

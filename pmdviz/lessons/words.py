@@ -43,7 +43,7 @@ NAMES = {  # of values that are not metrics, in a person's words
     "max_weight": "largest weight",
     "mean_square_ratio": "squared error of the mean, 1 for independent draws",
     "sd": "the exact sd",
-    "visited": "observations used",
+    "visited": "number of observations used",
 }
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
@@ -132,8 +132,7 @@ def _clause(text: str) -> str | None:
         name, right, most = within.groups()
         if right is None:
             return f"{name_words(name)} within ±{most}"
-        right = right if right[0] in "0123456789" else name_words(right)
-        return f"{name_words(name)} within {float(most):.0%} of {right}"
+        return f"{name_words(name)} within {100 * float(most):g} % of {_side(right)}"
     found = CLAUSE.match(text)
     if found is None:
         return None
@@ -143,7 +142,14 @@ def _clause(text: str) -> str | None:
         return None
     words = BESIDE[function].format(name_words(name)) if bracket else name_words(left)
     share = f"{factor} × " if factor else ""
-    return f"{words} {RELATIONS[relation]} {share}{right if right[0] in '-.0123456789' else name_words(right)}"
+    return f"{words} {RELATIONS[relation]} {share}{_side(right)}"
+
+
+def _side(text: str) -> str:
+    """A number as it is, a large one with a comma; a name in words."""
+    if text[0] not in "-.0123456789":
+        return name_words(text)
+    return count(float(text)) if text.isdigit() else text
 
 
 def values_words(values: Mapping[str, Any]) -> str:

@@ -43,6 +43,7 @@ from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure, pool_for
 from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
 from pmdviz.lab.pages.page import Page
+from pmdviz.lab.panel_internals import collected
 from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lessons.reading import find_lesson
@@ -553,7 +554,7 @@ class Tabs:
         """
         if name not in self._kinds or name == self.active:
             return
-        with pn.io.hold(self.doc):  # Panel may deliver a change without the document's lock
+        with collected(self.doc):  # Panel may deliver a change without the document's lock
             if name not in self._boxes:
                 self._make_boxes(name)
             for other, on in ((self.active, False), (name, True)):

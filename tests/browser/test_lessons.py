@@ -70,7 +70,7 @@ def test_leaving_gives_the_run_back_and_a_presenter_moves_by_page_down(open_lab)
     keys.wait(lab, "t.part === 'text'")
     for part in ("question", "reveal", "found", "after"):
         lab.page.keyboard.press("PageDown")
-        keys.wait(lab, f"t.part === '{part}'")
+        keys.wait(lab, f"t.part === '{part}' && (t.part !== 'reveal' || (t.at_end && !t.playing))")
     keys.wait(lab, "t.diagnosis")
     lab.wait("pmdviz.iteration() === 1")
     lab.page.mouse.move(700, 400)

@@ -16,7 +16,7 @@ from pmdviz.engine.recipe import FORMAT, MAX_BUDGET, Recipe, fold
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.links import LONGEST, Link, Page, agreement, query, read
+from pmdviz.lab.links import LONGEST, Link, Page, agreement, is_local, query, read
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 from tests.support.tables import looped, refused
@@ -159,3 +159,16 @@ def test_any_text_gives_a_recipe_or_a_sentence(text, at):
             assert isinstance(Recipe.from_link(tried), Recipe)
         except InputError as error:
             assert str(error)
+
+
+def test_an_address_that_others_cannot_open_is_found():
+    for address, local in {
+        "http://localhost:5006/?lesson=one_step": True,
+        "localhost:5006": True,
+        "http://127.0.0.1:5006": True,
+        "http://0.0.0.0:5006": True,
+        "http://[::1]:5006": True,
+        "https://lab.example.org/": False,
+        "http://192.168.1.5:5006": False,
+    }.items():
+        assert is_local(address) is local, address

@@ -45,6 +45,11 @@ def test_nothing_of_it_runs_or_asks_another_server(given):
         ("lowest(tv) <= 0.1", "lowest TV at most 0.1"),
         ("plain.tv < bold_one.tv", "plain: TV below bold one: TV"),
         ("abs(tv - 1) < 2 or ess > 3", "abs(tv - 1) < 2 or ess > 3"),
+        (
+            "abs(draws_sd / sd - 1) < 0.125 and visited >= 5000",
+            "sd of the draws within 12.5 % of the exact sd and number of observations used at least 5,000",
+        ),
+        ("abs(log_z_error) < 0.2", "error of log Z within ±0.2"),
     ],
 )
 def test_a_goal_as_a_person_says_it(goal, words):

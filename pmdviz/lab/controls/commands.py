@@ -18,6 +18,7 @@ from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
+from pmdviz.lab.panel_internals import collected
 from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, get_target
 
@@ -201,7 +202,7 @@ class Commands:
             begun()
             return made
 
-        with pn.io.hold():
+        with collected(pn.state.curdoc):
             self._dim(True)
         self._paused("the lesson's run", laid, newest_only=True)
 
@@ -210,7 +211,7 @@ class Commands:
         if what == "budget":
             self.live.do(what, lambda runner: runner.limit(parts["budget"]))
             return
-        with pn.io.hold():  # Panel may deliver a change without the document's lock
+        with collected(pn.state.curdoc):  # Panel may deliver a change without the document's lock
             self._dim(True)
         # a copy each time: a job that waits for kernels is done again
         self.live.do(what, lambda runner: self._new_run(runner, {**parts}), newest_only=True)

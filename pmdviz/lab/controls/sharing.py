@@ -140,7 +140,7 @@ class Clipboard:
 
     def _by_hand(self) -> None:
         if self._ack.text.startswith("?"):
-            self.say("The browser did not allow copying; the link is in the address bar.")
+            self.say("The browser did not allow copying; copy the address of this page instead.")
             return
         self.said.object = (
             "<details open><summary>The browser did not allow copying; here it is:</summary>"
@@ -270,8 +270,7 @@ class RecipeFile:
 
     def say(self, sentence: str) -> None:
         """Say why a file was refused, or nothing."""
-        with pn.io.hold():
-            self.said.object = f'<span class="pmdviz-file-words" role="alert">{html.escape(sentence)}</span>'
+        self.said.object = f'<span class="pmdviz-file-words" role="alert">{html.escape(sentence)}</span>'
 
 
 # What can be exported: ten lines of Python, a picture, the history as a table.
@@ -325,8 +324,8 @@ PARTS = {
 }
 NO_CODE = "The link is too long for a QR code: leave out changes during the run, or share the recipe as a file."
 ONLY_HERE = (
-    "This link opens on this computer alone. For a class, start the server with "
-    "<code>pmdviz serve --address 0.0.0.0</code>, and open the page here by " + links.LOCAL_HINT + "."
+    "This link opens on this computer alone. For a class, start the server for others "
+    "(see “Serve a class” in the docs), and open this page by the server's own address."
 )
 LOOKS = {"presenter mode": "presenter", "embedded (lab only)": "embed"}
 

@@ -18,6 +18,7 @@ from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import InNotebook
+from pmdviz.lab.panel_internals import collected
 from pmdviz.lab.panels.cards import Busy, Sheet, live_words, words_of_job
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
 from pmdviz.lab.panels.screen import LiveScreen
@@ -120,7 +121,7 @@ class LivePage(InNotebook[Shown], Page):
         """Theme and size of the labels."""
         self._dark = self._dark if dark is None else dark
         self._presenter = self._presenter if presenter is None else presenter
-        with pn.io.hold():
+        with collected(pn.state.curdoc):
             self.screen.set_theme(self._dark, self._presenter)
             self.playback.set_large(self._presenter)
         self.inside.set_theme(self._dark)

@@ -11,8 +11,6 @@ from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
-import panel as pn
-
 from pmdviz.engine.recipe import fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
@@ -32,6 +30,7 @@ from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.notebook import can_draw, race_png
 from pmdviz.lab.pages.page import LivePage
+from pmdviz.lab.panel_internals import collected
 from pmdviz.lab.panels.cards import Sheet
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
@@ -338,7 +337,7 @@ class RacePage(LivePage):
         """Another race instead of this one; drop all results of the old one."""
         if self.live.runner is not None:
             self.live.runner.cancel()
-        with pn.io.hold(self._doc):
+        with collected(self._doc):
             self.screen.dim(True)
             self._forget_bands()
         self.setup.expect(recipe)
@@ -360,7 +359,7 @@ class RacePage(LivePage):
         self._tell_bands()
 
     def _tell_bands(self) -> None:
-        with pn.io.hold(self._doc):
+        with collected(self._doc):
             self._show_bands()
         if not self.bands.running and not self.live.playing:
             self._glance()

@@ -325,8 +325,9 @@ class ExportPanel:
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
             self.look = self.look.replaced(live=name == RUNS)
+            if self.kind.value == self._able[name][0]:
+                self._show_form()
             self.kind.value = self._able[name][0]
-            self._show_form()
 
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""

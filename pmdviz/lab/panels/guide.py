@@ -97,7 +97,9 @@ def link(guide: Guide) -> None:
 
 def go_on(guide: Guide) -> None:
     """To the next step."""
-    if may_leave(guide.progress, guide.standing):
+    progress = guide.progress
+    stopped = progress.is_revealed and progress.may_go_on() and not guide.place.at_work  # a run that failed has no end
+    if stopped or may_leave(progress, guide.standing):
         guide.go_on()
     else:
         guide.publish(NEXT_CLOSED)
@@ -141,7 +143,7 @@ FAILED = "this run could not be judged; restart the step, and if it happens agai
 STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
 FIXED = ("reseed", "undo")  # acts that take another run than the step's
 FIXED_WORDS = "This step keeps its seed and its run."
-FIRST_ANSWER = "Store your answer first, then press Play."
+FIRST_ANSWER = "Submit your answer first, then press Play."
 LOOK_EVERY_S = 0.4  # at a goal, while the run plays
 BESIDE = ("lab", "race", "theory")  # pages with which a lesson is seen
 
@@ -207,6 +209,8 @@ class Watch:
         replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
         seen: dict[str, Any] = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
         standing = replace(now, foreign=self._foreign(), **seen)
+        if standing.at_end and not now.at_end:
+            standing = replace(standing, found=Judgement())  # the one so far is not of the end
         if standing != self._guide.standing:
             self._guide.standing = standing
             self._guide.publish()
@@ -282,7 +286,7 @@ class Script:
         if guide.progress.done:
             guide.open_following()
             return
-        if self.part == "reveal" and guide.standing.playing:
+        if self.part == "reveal" and guide.place.at_work:
             guide.publish(PLAYING)
             return
         if self._at + 1 >= len(parts_of(guide.progress)):

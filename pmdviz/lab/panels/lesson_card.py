@@ -106,11 +106,13 @@ def is_closed(progress: Progress, standing: Standing) -> bool:
 
 
 def may_leave(progress: Progress, standing: Standing) -> bool:
-    """Whether the step may be left: its answers were compared with the run, or the run says that it cannot tell."""
+    """Whether the step may be left: its answers were compared with the run, or no run can judge them."""
     step = progress.step
-    compared = all(progress.verdict_on(part) is not None for part in step.asks)
+    if standing.may_skip or step.skip:
+        return True
     cannot_tell = bool(standing.at_end and standing.found.trouble) or not any(progress.lesson.on_show(step))
-    return progress.may_go_on(standing.may_skip) and (compared or cannot_tell or standing.may_skip or step.skip)
+    compared = all(progress.verdict_on(part) is not None for part in step.asks)
+    return compared or (cannot_tell and progress.may_go_on())
 
 
 def parts_of(progress: Progress) -> list[str]:
@@ -180,16 +182,16 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
     answer, verdict = progress.answer_to(part), progress.verdict_on(part)
     right, why = standing.found.right.get(part, ((), ""))
     shown = verdict is not None or (bool(standing.part) and progress.is_revealed)  # a presenter has stored none
-    said = _verdict(verdict, answer.confidence if answer else "") if verdict is not None else None
-    if said is None and shown and why:
-        said = ["right", "", inline(why)]
+    said: list[Json] | None = ["right", "", inline(why)] if shown and why else None
+    if answer is not None and verdict is not None:
+        said = _verdict(verdict, answer.confidence)
     return {
         "text": inline(ask.text),
         "options": [[letter, inline(one.say), shown and letter in right] for letter, one in ask.options.items()],
         "unit": ask.number.unit if ask.number is not None else "",
         "confidences": [*CONFIDENCES] if ask.confidence else [],
         "stored": None if answer is None else [str(answer.value), answer.confidence],
-        "locked": verdict is not None or (part == "question" and progress.is_revealed),
+        "locked": verdict is not None or (part == "question" and progress.is_revealed and answer is not None),
         "verdict": said,
     }
 

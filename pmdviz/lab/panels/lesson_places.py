@@ -1,7 +1,8 @@
 """What the steps of a lesson drive: the run of the Lab, the race of the Race page, an experiment of the Theory page.
 
 A place may `keep` its state before the lesson and `give_back` that; `begin` with what a step shows, or `go_on`;
-`play` it to its end, or `play_again` with the settings as they are; and say what there is to judge, a `moment`.
+`play` it to its end, or `play_again` with the settings as they are; say whether it is `at_work`, and what there is to
+judge, a `moment`.
 """
 
 from __future__ import annotations
@@ -164,6 +165,11 @@ class LabPlace:
         if self.lab.last is None or not (self._there and self.lab.last.done):
             self.lab.live.play(True)
 
+    @property
+    def at_work(self) -> bool:
+        """Whether the run plays, or is being made."""
+        return self.lab.live.playing or self.lab.live.at_work
+
     def play_again(self, only_if_over: bool) -> bool:
         """Instead of a replay, in which settings change where they were turned."""
         over = self.lab.last is not None and self.lab.last.done and not self.lab.live.playing
@@ -264,6 +270,11 @@ class RacePlace(PagePlace):
             self.page.live.play(True)
 
     @property
+    def at_work(self) -> bool:
+        """Whether the race plays, or is being made."""
+        return self.page is not None and (self._wished or self.page.live.playing or self.page.live.at_work)
+
+    @property
     def _ready(self) -> bool:
         last = self.page.last if self.page is not None else None
         if last is not None and last.recipe == self._step.race.recipe and not last.done:
@@ -309,6 +320,11 @@ class ExperimentPlace(PagePlace):
         """Run it, unless it was."""
         if self.page is not None and self._result is None:
             self.page.experiments.run()
+
+    @property
+    def at_work(self) -> bool:
+        """Whether the experiment runs."""
+        return self.page is not None and self.page.work is not None and not self.page.work.over
 
     def found(self, result: ExperimentResult) -> None:
         """An experiment is over."""

@@ -36,7 +36,7 @@ if (!document.querySelector("dialog.pmdviz-help-dialog")) {
     <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
     <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
     <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>
-    <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next and the last part of a lesson's step</td></tr>
+    <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next part of a lesson's step, and the part before; while the run plays, the next part waits</td></tr>
     <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
     <h3>What is drawn</h3>
     <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
@@ -181,8 +181,8 @@ if (root && a.words) {
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }
 // == copy
-const within = (query) => new URL(/[?&]lesson=/.test(query) ? query : window.pmdvizAddress?.(query, true) ?? query, window.location.href)
-const mine = a.copies, text = a.text.startsWith("?") ? within(a.text).href : a.text
+const shared = (query) => query.startsWith("?lesson=") ? query : window.pmdvizAddress?.(query, true) ?? query  // the link of an attempt is whole
+const mine = a.copies, text = a.text.startsWith("?") ? new URL(shared(a.text), window.location.href).href : a.text
 if (a.text.startsWith("?")) a.address = text
 const by_hand = () => {
   const box = document.createElement("textarea")

@@ -78,7 +78,7 @@ function question_part(part, send, after, beside = []) {
     store.hidden = ask.locked
     store.textContent = ask.stored ? "Submit another answer" : "Submit"
     say(state, ask.locked ? "" : ask.stored ? "Submitted. You can change it until you press Reveal." : "")
-    if (part === "after" && ask.stored && !ask.locked) say(state, "Stored.")
+    if (part === "after" && ask.stored && !ask.locked) say(state, "Submitted.")
     ask.options.forEach(([, , right], k) => {
       say(choices[k].mark, right ? "✓ right" : "")
       choices[k].row.classList.toggle("right", right)
@@ -167,14 +167,17 @@ function remember(model, send) {
   const when_known = (tries) => { try { answer() } catch (error) { if (tries) setTimeout(() => when_known(tries - 1), 50); else throw error } }
   setTimeout(() => when_known(100), 0)
 }
-// The address names the open lesson next to its other parts; links and tabs change it. The link that is shared has the step too.
+// The address names the open lesson next to its other parts; links and tabs change it. A link to share opens the lesson
+// at this step, not revealed; an embedded page has no lesson.
 function follow_address(model) {
-  window.pmdvizAddress = (address, with_step = false) => {
-    const url = new URL(address, location.href)
-    for (const name of ["lesson", "step", "skip"]) url.searchParams.delete(name)
-    if (model.told.lesson) url.searchParams.set("lesson", model.told.lesson)
-    if (model.told.lesson && with_step) url.searchParams.set("step", model.told.key.split("/")[2])
-    if (model.told.lesson && model.told.skip) url.searchParams.set("skip", "1")
+  window.pmdvizAddress = (address, share = false) => {
+    const url = new URL(address, location.href), parts = url.searchParams, { lesson, key, skip } = model.told
+    for (const name of ["lesson", "step", "skip"]) parts.delete(name)
+    if (!lesson || (share && parts.has("embed"))) return url.pathname + url.search
+    if (share) for (const name of [...parts.keys()]) if (!["hide", "presenter"].includes(name)) parts.delete(name)
+    parts.set("lesson", lesson)
+    if (share) parts.set("step", key.split("/")[2])
+    else if (skip) parts.set("skip", "1")
     return url.pathname + url.search
   }
   let seen = ""
