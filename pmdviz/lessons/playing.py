@@ -134,7 +134,7 @@ class Judgement:
     verdicts : mapping
         `question` and `after` -> Verdict, of each answer that may be judged.
     right : mapping
-        `question` and `after` -> the letters of the options that are right of the run, and why where there is no answer.
+        `question` and `after` -> the letters of the options that are right of the run, and why before an answer.
     diagnosis : str
         "" where none is true of the run.
     score : float or None
