@@ -185,3 +185,14 @@ async def test_a_hall_sees_the_next_part_when_the_run_is_over_and_why_an_option_
         assert (grade, grade_words) == ("right", "") and words(why)
         guide.script.forward()
         assert guide.script.part != "reveal"
+
+
+async def test_a_long_run_of_a_step_shows_several_iterations_a_frame(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.SEEN", 1)
+    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.FRAMES", 1)
+    async with opened() as (guide, lab):
+        assert lab.playback.speed.value == "fast"
+        await revealed(guide)
+        assert lab.last.frame.iteration == 3 and lab.playback.speed.value == "x5"
+        guide.leave()
+        await until(lambda: lab.playback.speed.value == "slow")

@@ -199,6 +199,8 @@ class Watch:
             self._guide.close()
             self._guide.show_controls()
             self.look()
+            if name == "lab":
+                self._guide.places["lab"].hurry()
 
     def look(self) -> None:
         """Have the run on show judged, where there is something to judge."""

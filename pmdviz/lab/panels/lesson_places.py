@@ -7,6 +7,7 @@ judge, a `moment`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -17,7 +18,7 @@ from pmdviz.expressions import Scope
 from pmdviz.knobs import Value
 from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
-from pmdviz.lab.loop.live import FAST
+from pmdviz.lab.loop.live import FAST, PACES
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
@@ -97,6 +98,10 @@ WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
 NO_VEIL = Veil()
 
 
+SEEN, FRAMES = 20, 600  # iterations that are shown one by one, and frames of a whole run: some 15 s
+LONG = [FAST, *(pace for pace in PACES.values() if pace.a_frame > 1 and pace.per_second == math.inf)]
+
+
 class LabPlace:
     """The run of the Lab as the steps of a lesson drive it, and the run that was there before."""
 
@@ -104,6 +109,7 @@ class LabPlace:
 
     def __init__(self, lab: Lab) -> None:
         self.lab, self._there, self._trace = lab, False, ""
+        self._hurried = False  # whether the speed of the present run was chosen
         self._kept: Kept | None = None
         self.before: Link | None = None  # of what the lesson took the place of, if the page was reloaded since
         self._turned: dict[str, Value] = {}  # settings that the worker has not been given yet
@@ -113,6 +119,17 @@ class LabPlace:
         self._look = self.lab.screen.group.value, self.lab.playback.speed.value
         self.lab.commands.keep(self._put)
         self.lab.playback.speed.value = FAST.name  # there is a word to wait for
+
+    def hurry(self) -> None:
+        """After the first iterations of a long run show several in a frame: about FRAMES in all."""
+        last, speed = self.lab.last, self.lab.playback.speed
+        if last is None or not self._there or self._hurried or speed.value not in [pace.name for pace in LONG]:
+            return
+        share = last.frame.spent / (last.recipe.budget or math.inf)
+        if last.frame.iteration >= SEEN and share > 0:
+            self._hurried = True
+            wanted = last.frame.iteration / share / FRAMES
+            speed.value = next((pace for pace in LONG if pace.a_frame >= wanted), LONG[-1]).name
 
     def _put(self, kept: Kept) -> None:
         self._kept = kept
@@ -158,7 +175,7 @@ class LabPlace:
         self.lab.live.play(True)
 
     def _begun(self) -> None:
-        self._there = True
+        self._there, self._hurried = True, False
 
     def play(self) -> None:
         """To the end of the budget; a run that is over stays."""
