@@ -91,3 +91,13 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes
         assert css.HIDDEN not in screen.traces.figure.css_classes and group.value in GROUPS
+
+
+async def test_every_trace_that_is_offered_is_followed():
+    for method in ("pmd", "svgd", "hmc"):
+        async with playing_lab(method=method) as lab:
+            for name in lab.screen.group.options.values():
+                lab.screen.group.value, at = name, lab.last.frame.iteration
+                lab._act("step")
+                await until(lambda lab=lab, at=at: lab.last.frame.iteration > at)
+                await until(lambda lab=lab: not lab.live.at_work)

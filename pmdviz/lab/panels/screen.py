@@ -28,6 +28,7 @@ from pmdviz.lab.panels.cards import Card
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
 from pmdviz.methods import Method, MethodKnobs
+from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style
 from pmdviz.scenes import words as introduction
@@ -99,11 +100,14 @@ def number_html(fields: Mapping[str, Value]) -> str:
 
 
 def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
-    """The first metric of a group now, and the value of independent draws; "" for a number that was not computed."""
+    """The first column of a group now, and the value of independent draws; "" for a number that was not computed."""
     frame, name = snapshot.frame, next(iter(group.metrics))
-    due = name in columns_due(GROUPS[snapshot.traces])
+    value = None
+    if name not in METRICS:  # a number of the step, which costs nothing
+        value = frame.row(frozenset(METRICS)).get(name)
+    elif name in columns_due(GROUPS[snapshot.traces]):
+        value = frame.metric(name)
     floor = frame.floors.get(next(iter(group.floors), ""))
-    value = frame.metric(name) if due else None
     return {
         "value": "" if value is None else number(value),
         "floor": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
