@@ -18,9 +18,9 @@ FOCUS = """(() => { let at = document.activeElement
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement
   return at?.id || at?.getAttribute?.("aria-label") || at?.textContent?.trim() || "" })()"""
 MOST_TABS = 150
-# Finite values that the figures hold of the exact posterior.
-EXACT = """[...window.Bokeh.documents[0]._all_models.values()].reduce((sum, m) => sum + (m.type === "GlyphRenderer"
-  && ["exact", "areas"].includes(m.name)
+# Finite values that the stage holds of the exact posterior; a race before has its own on another page.
+EXACT = """[...window.Bokeh.documents[0]._all_models.values()].filter((m) => m.name === "stage")
+  .flatMap((m) => m.renderers).reduce((sum, m) => sum + (["exact", "areas"].includes(m.name)
     ? [...Object.values(m.data_source.data)[0] ?? []].flatMap((x) => x?.length ? [...x] : [x]).filter(isFinite).length
     : 0), 0)"""
 TRACES = "pmdviz.find('.pmdviz-traces')?.checkVisibility()"
