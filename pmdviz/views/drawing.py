@@ -285,19 +285,21 @@ class PictureFigure:
             case "areas":
                 parts = [[axis[columns["level"] == level] for level in np.unique(columns["level"])]
                          for axis in (columns["x"], columns["y"])]  # fmt: skip
-                return {"xs": parts[0], "ys": parts[1]}
+                # Never fewer than before: BokehJS may paint with an index of the old ones, and stops at a missing one.
+                more = [np.full(1, np.nan)] * (len(store.source.data.get("xs", ())) - len(parts[0]))
+                return {"xs": parts[0] + more, "ys": parts[1] + more}
             case "image":
                 (left, right), (bottom, top) = columns["x"], columns["y"]
                 ends = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
                 return {"image": [columns["values"]], **ends}
-        more: dict[str, Any] = {}
+        others: dict[str, Any] = {}
         if "role" in columns:
             table = style.colours(self._dark)
-            more["colour"] = [table[role] for role in columns["role"]]
+            others["colour"] = [table[role] for role in columns["role"]]
         missing = store.named - columns.keys()
         if missing and "role" not in columns:
-            more |= dict.fromkeys(missing, next(iter(columns.values())))
-        return {**columns, **more} if more else columns
+            others |= dict.fromkeys(missing, next(iter(columns.values())))
+        return {**columns, **others} if others else columns
 
     def _empty(self, layer: Layer) -> None:
         """Marks that are not in the picture have no points; the columns that others share stay."""

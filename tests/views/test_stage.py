@@ -39,6 +39,14 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
 def test_another_target_brings_its_ranges_and_axes_without_numbers_are_bare(session):
     view = StageView(session.target)
     view.show(session.frame)
+    outlines = view.sources["areas"]
+    before = len(outlines.data["xs"])
+    shown = view.scene.columns(session.frame, view.pair)
+    one = shown.areas["level"] == shown.areas["level"][0]
+    view.draw(shown._replace(areas={name: column[one] for name, column in shown.areas.items()}))
+    assert before > 1 and len(outlines.data["xs"]) == len(outlines.data["ys"]) == before  # BokehJS stops at fewer
+    assert [np.isnan(row).all() for row in outlines.data["xs"]] == [False, *[True] * (before - 1)]
+    view.draw(shown)
     other = Session(Recipe("bimodal1d", num_particles=100))
     view.look_at(other.target, view.scene, view.pair)
     view.show(other.frame)
