@@ -6,7 +6,7 @@ document's lock, and a few of Panel's on the loop without it. So every callback 
 threads at once then, and all of it in the order in which it was asked for.
 
 A browser requests the document, lays it out, and says that it is ready: only then does Panel call it connected. What
-changes in between is for the browser too, but Panel up to 1.9 takes it for a part of the document that is still to be
+changes in between is for the browser too, but Panel takes it for a part of the document that is still to be
 asked for, and sends nothing: a slow browser that opened a link stayed at an early picture. So our changes are made with
 the lock, and as if it were connected, as soon as there is a session.
 """
@@ -44,7 +44,7 @@ def is_closed(doc: Document | None) -> bool:
 
 def _is_waiting(doc: Document | None) -> bool:
     """Whether the page has a session whose browser is not ready, and a Panel that would send it nothing."""
-    return not THREADED and _has_session(doc) and not is_connected(doc)
+    return _has_session(doc) and not is_connected(doc)
 
 
 def _has_session(doc: Document | None) -> bool:
