@@ -286,20 +286,20 @@ class PictureFigure:
                 parts = [[axis[columns["level"] == level] for level in np.unique(columns["level"])]
                          for axis in (columns["x"], columns["y"])]  # fmt: skip
                 # Never fewer than before: BokehJS may paint with an index of the old ones, and stops at a missing one.
-                more = [np.full(1, np.nan)] * (len(store.source.data.get("xs", ())) - len(parts[0]))
-                return {"xs": parts[0] + more, "ys": parts[1] + more}
+                gone = [np.full(1, np.nan)] * (len(store.source.data.get("xs", ())) - len(parts[0]))
+                return {"xs": parts[0] + gone, "ys": parts[1] + gone}
             case "image":
                 (left, right), (bottom, top) = columns["x"], columns["y"]
                 ends = {"x": [left], "y": [bottom], "dw": [right - left], "dh": [top - bottom]}
                 return {"image": [columns["values"]], **ends}
-        others: dict[str, Any] = {}
+        more: dict[str, Any] = {}
         if "role" in columns:
             table = style.colours(self._dark)
-            others["colour"] = [table[role] for role in columns["role"]]
+            more["colour"] = [table[role] for role in columns["role"]]
         missing = store.named - columns.keys()
         if missing and "role" not in columns:
-            others |= dict.fromkeys(missing, next(iter(columns.values())))
-        return {**columns, **others} if others else columns
+            more |= dict.fromkeys(missing, next(iter(columns.values())))
+        return {**columns, **more} if more else columns
 
     def _empty(self, layer: Layer) -> None:
         """Marks that are not in the picture have no points; the columns that others share stay."""
