@@ -44,7 +44,7 @@ PLAIN = Page()
 
 
 class Asked(NamedTuple):
-    """The text of a link about an experiment: `lab.controls.sharing` reads it."""
+    """The text of a link about an experiment: `lab.panels.sharing` reads it."""
 
     experiment: str = ""  # its name
     knobs: str = ""  # those that differ from their defaults, folded

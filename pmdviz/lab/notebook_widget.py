@@ -31,11 +31,11 @@ from panel.io.state import set_curdoc
 
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab.css import static
-from pmdviz.lab.loop.locked import Ts
 from pmdviz.lab.loop.task import running_loop
+from pmdviz.lab.panel_internals import Ts
 
 if TYPE_CHECKING:
-    from pmdviz.lab.pages.page import LivePage
+    from pmdviz.lab.page import LivePage
 
 KINDS = {
     "whole": traitlets.CInt,

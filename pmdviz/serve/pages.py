@@ -35,17 +35,15 @@ from pmdviz.essay.build import page as essay
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
-from pmdviz.lab.controls.widgets import small_button
 from pmdviz.lab.links import Link
+from pmdviz.lab.lists import LessonsPage, MethodsPage
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
-from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure, pool_for
-from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
-from pmdviz.lab.pages.page import Page
-from pmdviz.lab.panel_internals import collected
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.page import Page
+from pmdviz.lab.panel_internals import collected, handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
+from pmdviz.lab.panels.widgets import Card, small_button
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import handlers, server_internals
@@ -53,9 +51,9 @@ from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 if TYPE_CHECKING:
-    from pmdviz.lab.pages.geometry import GeometryPage
-    from pmdviz.lab.pages.race import RacePage
-    from pmdviz.lab.pages.theory import TheoryPage
+    from pmdviz.lab.geometry import GeometryPage
+    from pmdviz.lab.race import RacePage
+    from pmdviz.lab.theory import TheoryPage
 
 # The room for a lesson: a column left of the pages, above them in a narrow window.
 
@@ -211,19 +209,19 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 
 
 def _race(link: Link) -> RacePage:
-    from pmdviz.lab.pages.race import RacePage
+    from pmdviz.lab.race import RacePage
 
     return RacePage(link.race, link.round)
 
 
 def _theory(link: Link) -> TheoryPage:
-    from pmdviz.lab.pages.theory import TheoryPage
+    from pmdviz.lab.theory import TheoryPage
 
     return TheoryPage(link.asked)
 
 
 def _geometry(link: Link) -> GeometryPage:
-    from pmdviz.lab.pages.geometry import GeometryPage
+    from pmdviz.lab.geometry import GeometryPage
 
     return GeometryPage()
 

@@ -26,7 +26,7 @@ from tornado.httputil import HTTPServerRequest
 
 from pmdviz.errors import InputError, shown, words_of
 from pmdviz.lab.links import Link
-from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.panel_internals import locked
 from pmdviz.lessons.reading import offer_lessons
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
+from pmdviz.lab.race import RacePage
 from pmdviz.lessons.reading import read_lesson
 from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until

@@ -19,8 +19,8 @@ from PIL import Image
 
 import pmdviz
 from pmdviz.lab import notebook
-from pmdviz.lab.notebook import PNG, Still
 from pmdviz.lab.notebook_widget import VERSION, scripts, self_contained
+from pmdviz.lab.page import PNG, Still
 from tests.lab.threads import until
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage, usual_race
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.race import RacePage, usual_race
 from tests.lab.threads import drawing, until
 
 FEW = {"num_particles": 80}

@@ -18,14 +18,14 @@ from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
-from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.race import RacePage
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.lab.threads import playing_lab, until
 
 RECIPE = next(iter(PRESETS.values())).recipe
-BY = "python -m pmdviz.lab.record"  # writes the file again
+BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
 
 
 @pytest.fixture(scope="module")

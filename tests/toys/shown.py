@@ -8,8 +8,8 @@ import pytest
 import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.engine.session import Session
-from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.lab.race import RacePage
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS

@@ -23,15 +23,15 @@ from pmdviz.kernels.compiling import compiler, knob_groups
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.locked import is_served, locked
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
+from pmdviz.lab.panel_internals import is_served, locked
 
 if TYPE_CHECKING:
     from bokeh.document import Document
 
-    from pmdviz.lab.pages.page import LivePage
+    from pmdviz.lab.page import LivePage
 
 # How fast a run is shown: which iteration belongs to which second of playing. It has no influence on the results of the
 # run.
@@ -168,7 +168,7 @@ log = logging.getLogger(__name__)
 class Live:
     """Serialises everything that touches the session: it alone hands work to the pool, one job at a time.
 
-    `screen` is a live page (`pmdviz.lab.pages.page`). The loop calls its methods on the event loop: `show(snapshot)`,
+    `screen` is a live page (`pmdviz.lab.page`). The loop calls its methods on the event loop: `show(snapshot)`,
     `busy(what, seconds, share)`, `waiting(what, seconds)` for kernels, `cancelled(what)`, `failed(error)`,
     `refused(what, error)` and `play_changed(playing)`. The last picture stays until a new one comes.
     """

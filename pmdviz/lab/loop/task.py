@@ -23,7 +23,7 @@ from bokeh.document import Document
 
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, helped_when, priority, set_priority
-from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.panel_internals import locked
 
 log = logging.getLogger(__name__)
 

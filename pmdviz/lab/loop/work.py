@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import html
 import logging
 import os
 import shutil
@@ -235,11 +234,6 @@ class Measurement(Task[Result]):
         found = super().outcome(stopped)
         words = "Cancelled; finished measurements stay." if found.cancelled else found.words
         return found._replace(words=whole_sentence(words))
-
-
-def status(words: str) -> str:
-    """A line that a screen reader says when it changes."""
-    return f'<span role="status" class="pmdviz-theory-status">{html.escape(words)}</span>'
 
 
 # One experiment of the Theory page: what it has found so far, drawn in the thread that measures.

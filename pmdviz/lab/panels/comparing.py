@@ -14,12 +14,11 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
 from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
-from pmdviz.lab.controls.setup import alike, fitting_methods
-from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work import LuckWork
-from pmdviz.lab.panels.cards import Sheet
+from pmdviz.lab.panels.setup import alike, fitting_methods
+from pmdviz.lab.panels.widgets import WIDE, KnobForm, Sheet, in_order, select, set_words, small_button, spoken, text
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.presets import Preset

@@ -13,12 +13,11 @@ from pmdviz.experiments.base import Experiment, Picture, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
-from pmdviz.lab.controls.widgets import SMALL, WIDE, KnobForm, as_text, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
-from pmdviz.lab.panels.cards import WorkLine
+from pmdviz.lab.panels.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
+from pmdviz.lab.panels.widgets import SMALL, WIDE, KnobForm, WorkLine, as_text, select, small_button, text
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
 from pmdviz.views.stage import PicturesView

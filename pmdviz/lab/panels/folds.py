@@ -27,7 +27,11 @@ from pmdviz.export.writers import install_command
 from pmdviz.files import Json
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import (
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
+from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
+from pmdviz.lab.panel_internals import LabelledSelect, handed, in_a_while
+from pmdviz.lab.panels.widgets import (
     SMALL,
     WIDE,
     Component,
@@ -39,11 +43,6 @@ from pmdviz.lab.controls.widgets import (
     small_button,
     text,
 )
-from pmdviz.lab.loop.locked import handed, in_a_while
-from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
-from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
-from pmdviz.lab.panel_internals import LabelledSelect
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
 from pmdviz.views import figures

@@ -34,8 +34,8 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import DEMOS, find_lesson, following
 
 if TYPE_CHECKING:
-    from pmdviz.lab.pages.laboratory import Lab
-    from pmdviz.lab.pages.page import Page, Seen
+    from pmdviz.lab.laboratory import Lab
+    from pmdviz.lab.page import Page, Seen
     from pmdviz.serve.pages import Tabs
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.

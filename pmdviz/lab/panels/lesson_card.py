@@ -14,10 +14,10 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
-from pmdviz.lab.controls.widgets import Component, KnobForm, Turn
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.setup import BUDGET_OF, SEED, refused
+from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
 from pmdviz.lessons.answers import lesson_sheet
 from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
 from pmdviz.lessons.playing import Judgement, may_tell

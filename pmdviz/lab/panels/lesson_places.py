@@ -16,10 +16,10 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.running import ExperimentResult
 from pmdviz.expressions import Scope
 from pmdviz.knobs import Value
-from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
 from pmdviz.lab.loop.live import FAST, PACES
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.panels.sharing import of_preset
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
@@ -30,8 +30,8 @@ from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
 
 if TYPE_CHECKING:
-    from pmdviz.lab.controls.commands import Kept
-    from pmdviz.lab.pages.laboratory import Lab
+    from pmdviz.lab.laboratory import Lab
+    from pmdviz.lab.panels.commands import Kept
     from pmdviz.serve.pages import Tabs
 
 

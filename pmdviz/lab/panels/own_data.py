@@ -17,11 +17,11 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import Component
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.options import (

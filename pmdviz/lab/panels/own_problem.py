@@ -24,12 +24,12 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import Component
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.own_data import OwnDataDialog
 from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options

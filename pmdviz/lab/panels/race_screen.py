@@ -15,14 +15,13 @@ from panel.custom import JSComponent
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import SHORT, evaluations
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import PictureControls
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, spoken, text
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.race_runner import ROWS
-from pmdviz.lab.panels.cards import Card, Sheet
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
+from pmdviz.lab.panels.setup import PictureControls
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, Sheet, select, set_words, small_button, spoken, text
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style

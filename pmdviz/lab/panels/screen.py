@@ -16,17 +16,16 @@ from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import PictureControls
-from pmdviz.lab.controls.sharing import Actions
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
 from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
+from pmdviz.lab.panels.setup import PictureControls
+from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS

@@ -10,10 +10,10 @@ import panel as pn
 
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import DiagnosisPanel
-from pmdviz.lab.controls.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.setup import DiagnosisPanel
+from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
 from pmdviz.scenes.words import (
     INDEPENDENT_DRAWS,

@@ -19,26 +19,24 @@ from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.commands import Commands
-from pmdviz.lab.controls.setup import Gallery, Setup
-from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
-from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
+from pmdviz.lab.lists import Opening
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S, SLOW
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.notebook import can_draw, still_png
-from pmdviz.lab.pages.lists import Opening
-from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.cards import Notice, Sheet, Trouble
+from pmdviz.lab.page import LivePage
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.commands import Commands
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.setup import Gallery, Setup
+from pmdviz.lab.panels.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
+from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Sheet, Trouble, small_button, text
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import MethodKnobs
 from pmdviz.presets import PRESETS
@@ -401,14 +399,8 @@ class Lab(LivePage[Snapshot]):
     def _words(self, snapshot: Snapshot) -> str:
         return state(snapshot.frame)
 
-    def _draw(self, snapshot: Snapshot) -> bytes | None:
-        return still_png(snapshot, self._dark) if can_draw() else None
-
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
-
-    def _layout(self) -> pn.Column:
-        return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
     # The commands of the controls
 

@@ -31,15 +31,14 @@ from pmdviz.experiments.theory import (
 from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.sharing import read
-from pmdviz.lab.controls.widgets import WIDE, select, small_button, text
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot
-from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement, status
-from pmdviz.lab.pages.page import Page
-from pmdviz.lab.panels.cards import Section, WorkLine, contents
+from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement
+from pmdviz.lab.page import Page
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
+from pmdviz.lab.panels.sharing import read
+from pmdviz.lab.panels.widgets import WIDE, Section, WorkLine, contents, select, small_button, status, text
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.custom import titles as target_titles
 from pmdviz.views.stage import PicturesView

@@ -13,8 +13,8 @@ from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
-from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused
-from pmdviz.lab.controls.widgets import (
+from pmdviz.lab.panels.setup import ProblemControls, fitting_methods, refused
+from pmdviz.lab.panels.widgets import (
     ASIDE,
     WIDE,
     KnobForm,

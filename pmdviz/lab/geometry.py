@@ -13,12 +13,12 @@ from bokeh.models import ColumnDataSource, CustomJS
 
 from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
-from pmdviz.lab.controls import widgets
-from pmdviz.lab.controls.widgets import WIDE, KnobForm, PlaybackBar, text
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure
-from pmdviz.lab.pages.page import Page
+from pmdviz.lab.page import Page
+from pmdviz.lab.panel_internals import handed, locked
+from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.widgets import WIDE, KnobForm, PlaybackBar, text
 from pmdviz.pictures import Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.geometry import (

@@ -11,7 +11,6 @@ import panel as pn
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.knobs import Value
-from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Act, Live
 from pmdviz.lab.loop.past import Past
@@ -19,6 +18,7 @@ from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panel_internals import collected
+from pmdviz.lab.panels.setup import alike
 from pmdviz.methods import METHODS, Method
 from pmdviz.targets import Target, get_target
 

@@ -17,23 +17,20 @@ from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.experiments.sweep import SeedRun, SeedRuns
 from pmdviz.lab import links
-from pmdviz.lab.controls import widgets
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.controls.sharing import PageSharing
-from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import SLOW
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.notebook import can_draw, race_png
-from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panel_internals import collected
-from pmdviz.lab.panels.cards import Sheet
+from pmdviz.lab.page import LivePage
+from pmdviz.lab.panel_internals import collected, handed
+from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.panels.sharing import PageSharing
+from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import RaceScene
@@ -484,9 +481,6 @@ class Race(RacePage):
 
     def _words(self, scene: RaceScene) -> str:
         return status_fields(scene)["pmdviz-status"]
-
-    def _draw(self, scene: RaceScene) -> bytes | None:
-        return race_png(scene, self._dark) if scene.tiles and can_draw() else None
 
     def __repr__(self) -> str:
         labels = ", ".join(one.label for one in self.recipe.entrants)

@@ -13,9 +13,9 @@ import param
 from pmdviz.engine.recipe import Recipe
 from pmdviz.files import Json
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import WIDE, Component, text
 from pmdviz.lab.loop import limits
-from pmdviz.lab.pages.page import Page
+from pmdviz.lab.page import Page
+from pmdviz.lab.panels.widgets import WIDE, Component, text
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT

@@ -1,4 +1,7 @@
-"""How a live page shows itself in a notebook: in a cell's output, in a widget, in Panel's layouts, in a picture."""
+"""What the lab and the race have in common: pictures, controls and the live loop, in the app and in a notebook.
+
+In a notebook a live page shows itself in a cell's output, in a widget, in Panel's layouts, and in a picture.
+"""
 
 from __future__ import annotations
 
@@ -10,28 +13,65 @@ import io
 import sys
 import time
 import weakref
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Generic
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from operator import methodcaller
+from typing import TYPE_CHECKING, Any, ClassVar, Generic
 
 import panel as pn
 from bokeh.document import Document
 from bokeh.model import Model
-from panel.io.state import state
 
 from pmdviz.errors import InputError
+from pmdviz.experiments.running import ExperimentResult
 from pmdviz.export.films import Film
 from pmdviz.export.options import Look, RaceLook
 from pmdviz.kernels.compiling import compiler
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css, panel_internals
-from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.live import Live, Pace
 from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
+from pmdviz.lab.loop.work import FloorWork
+from pmdviz.lab.panel_internals import collected, handed
+from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
+from pmdviz.lab.panels.screen import LiveScreen
+from pmdviz.lab.panels.setup import ProblemControls
+from pmdviz.lab.panels.widgets import Busy, PlaybackBar, Sheet, live_words, words_of_job
 from pmdviz.scenes.race import RaceScene
+from pmdviz.scenes.stage import SceneChoice
 
 if TYPE_CHECKING:
-    from pmdviz.export.figure import Drawing, S
     from pmdviz.lab.notebook_widget import PageWidget
+
+Seen = Snapshot | RaceScene | ExperimentResult
+
+
+class Page:
+    """A page of the app: its parts, and what it tells the others and asks them; who listens sets these on the page."""
+
+    view: pn.viewable.Viewable  # the content in the middle
+    foot: pn.viewable.Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
+    playback: PlaybackBar  # of a page that plays
+    take: Callable[..., None]  # shows what another page hands over, also before `start`; of a page that others open
+    on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)  # hears whether it is for a lecture hall
+    on_note: Callable[[str], None] = staticmethod(lambda words: None)  # a few words that are seen from every page
+    on_open: Callable[[str, Any], None] | None = None  # another page; None where there is none
+    on_show: Callable[[Seen], None] = staticmethod(lambda shown: None)  # hears of drawn frames
+    gate: Callable[[str], bool] = staticmethod(lambda name: True)  # whether a button or a key may do this now
+
+    def start(self, doc: Document | None = None) -> None:
+        """Begin: nothing may be sent before the browser has built the page."""
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: a hidden page does not compute."""
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+
+    def stop(self) -> None:
+        """The page is closed: end all that it does."""
+
 
 # The picture of a live page that a saved notebook keeps, drawn like exported ones.
 
@@ -53,8 +93,7 @@ class Still(Generic[Shown]):
     """
 
     def __init__(self, name: str, draw: Callable[[Shown], bytes | None]) -> None:
-        self._name = name
-        self._draw: Callable[[Shown], bytes | None] = draw
+        self._name, self._draw = name, draw
         self._handle: Any = None
         self._wanted: tuple[Shown, str] | None = None  # a snapshot, and it in words
         self._last: Shown | None = None  # the snapshot that was asked for last
@@ -88,20 +127,14 @@ class Still(Generic[Shown]):
     async def _take(self) -> None:
         try:
             while self._wanted is not None:
-                await self._pause(self._at + STILL_S - time.monotonic())
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._now.wait(), max(0.0, self._at + STILL_S - time.monotonic()))
                 (snapshot, words), self._wanted = self._wanted, None
                 self._at = time.monotonic()
                 png = await asyncio.get_running_loop().run_in_executor(_still_pool, self._draw, snapshot)
                 self._handle.update(self._bundle(words, png), raw=True)
         finally:
             self._busy = False
-
-    async def _pause(self, seconds: float) -> None:
-        """Wait so long, or until it stands still."""
-        try:
-            await asyncio.wait_for(self._now.wait(), max(0.0, seconds))
-        except TimeoutError:
-            pass
 
     def _bundle(self, words: str, png: bytes | None) -> dict[str, str]:
         """What each viewer can show of it; where there is a choice, browsers and nbconvert take the HTML."""
@@ -113,47 +146,29 @@ class Still(Generic[Shown]):
         return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{image}</div>', PNG: code}
 
 
-# Still pictures of the present frame of a lab or a race, drawn like exported ones.
+def png_of(shown: Snapshot | RaceScene, dark: bool = False) -> bytes | None:
+    """Stage and traces, or the tiles of a race, 960x540, as PNG; None without methods or Matplotlib."""
+    if importlib.util.find_spec("matplotlib") is None or (isinstance(shown, RaceScene) and not shown.tiles):
+        return None
+    from pmdviz.export.figure import RacePicture, RunPicture
 
-
-def can_draw() -> bool:
-    """Whether Matplotlib is there (extra `export`)."""
-    return importlib.util.find_spec("matplotlib") is not None
-
-
-def still_png(snapshot: Snapshot, dark: bool = False) -> bytes:
-    """Stage and traces of a snapshot, 960x540, as PNG."""
-    from pmdviz.export.figure import RunPicture
-
-    film = Film(snapshot.run, Look.checked(_theme(dark)), all_floors=False)
-    scene = film.last_scene()
-    return _png(RunPicture(film, scene), scene)
-
-
-def race_png(scene: RaceScene, dark: bool = False) -> bytes:
-    """Tiles and traces of a race, 960x540, as PNG."""
-    from pmdviz.export.figure import RacePicture
-
-    traces = [tile.trace for tile in scene.tiles]
-    return _png(RacePicture(RaceLook.checked(_theme(dark)), scene, traces, len(scene.words)), scene)
-
-
-def _theme(dark: bool) -> dict[str, str]:
-    return {"theme": "dark" if dark else "light"}
-
-
-def _png(picture: Drawing[S], scene: S) -> bytes:
-    file = io.BytesIO()
-    picture.save(scene, file, "png")
+    theme, file = {"theme": "dark" if dark else "light"}, io.BytesIO()
+    if isinstance(shown, RaceScene):
+        traces = [tile.trace for tile in shown.tiles]
+        RacePicture(RaceLook.checked(theme), shown, traces, len(shown.words)).save(shown, file, "png")
+    else:
+        film = Film(shown.run, Look.checked(theme), all_floors=False)
+        scene = film.last_scene()
+        RunPicture(film, scene).save(scene, file, "png")
     return file.getvalue()
 
 
-# The page itself.
+# A page with a live loop.
 
 GRACE_S = 1.0  # a cell that is moved is taken away and shown again at once
 ELSEWHERE = "In this editor Panel cannot hold a live lab: take ipywidgets, as in <code>HBox([lab.widget, ...])</code>."
 
-_in_view: set[InNotebook] = set()  # pages that a browser shows: they stay although no other code may hold them
+_in_view: set[LivePage] = set()  # pages that a browser shows: they stay although no other code may hold them
 
 
 def in_notebook() -> bool:
@@ -168,7 +183,7 @@ def _in_a_cell_of_jupyter() -> bool:
     return "cellId" in parent.get("metadata", {})
 
 
-def _after_each_cell(page: InNotebook) -> None:
+def _after_each_cell(page: LivePage) -> None:
     """Have the page settle after each cell from this one on, as long as somebody has it."""
     events, known = sys.modules["IPython"].get_ipython().events, weakref.ref(page)
 
@@ -182,13 +197,146 @@ def _after_each_cell(page: InNotebook) -> None:
     events.register("post_run_cell", settle)
 
 
-class InNotebook(Generic[Shown]):
-    """What a live page (`pmdviz.lab.pages.page.LivePage`) needs in a notebook."""
+class LivePage(Page, Generic[Shown]):
+    """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
+    They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
+    or a key) and `cancel`; and `inside`, `exports` and `sheets`; one of these is open at a time.
+    """
+
+    keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
+    screen: LiveScreen
+    setup: ProblemControls
+    floor: FloorWork
+    inside: InsidePanel
+    exports: ExportPanel
+    sheets: Sequence[Sheet] = ()
+    _last: Shown | None = None
+    _dark = _presenter = False
+    _doc: Document | None = None
     _widget: PageWidget | None = None
     _still: Still | None = None
     _shown: tuple[pn.Column, Model, Document] | None = None  # layout, its Bokeh model, their document
     _views = 0  # counts: plans for an earlier view are dropped
+
+    def __init__(self) -> None:
+        self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
+        self.busy_card = Busy(self.cancel)
+
+    def _go_live(self) -> None:
+        """Show the screen, and connect it with a live loop and the keyboard."""
+        self.live = Live(self, self.screen.ack)
+        self.view, self.foot = self.screen.view, self.playback.view
+        self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
+
+    # What others read
+
+    @property
+    def last(self) -> Shown | None:
+        """The last drawn frame; None before the first picture."""
+        return self._last
+
+    # Life
+
+    def start(self, doc: Document | None = None) -> None:
+        """Begin the live loop on the running event loop and compute the first picture; also again after `stop`."""
+        self._doc = doc
+        self.live.start(doc)
+        self.live.do("first picture", self._first)
+
+    def ready(self) -> None:
+        """The page is there."""
+        self.screen.sender.live()
+        self.live.ready()
+
+    def look(self, on: bool) -> None:
+        """The page is to be seen, or no longer: then nothing of it computes, and the keys are another's."""
+        self.screen.ack.keyboard = on
+        self.live.look(on)
+        if on:
+            self._glance()
+        else:
+            self.floor.forget()
+
+    def stop(self) -> None:
+        """End the live loop and its background work."""
+        self.live.stop()
+        self.floor.cancel()
+        self.exports.stop()
+
+    def set_theme(self, dark: bool | None = None, presenter: bool | None = None) -> None:
+        """Theme and size of the labels."""
+        self._dark = self._dark if dark is None else dark
+        self._presenter = self._presenter if presenter is None else presenter
+        with collected(pn.state.curdoc):
+            self.screen.set_theme(self._dark, self._presenter)
+            self.playback.set_large(self._presenter)
+        self.inside.set_theme(self._dark)
+
+    def present(self, on: bool) -> None:
+        """Presenter mode: the picture, the question and Play, large; or no longer."""
+        self.set_theme(presenter=on)
+        self.on_presenter(on)
+
+    # What the live loop draws on, and the keyboard
+
+    def busy(self, what: str, seconds: float, share: float) -> None:
+        """Something takes long: say what, for how long already, and how far it is."""
+        self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
+
+    def waiting(self, what: str, seconds: float) -> None:
+        """The request waits for its kernels: say when it goes on."""
+        self.playback.hold(True)
+        if self._last is None:
+            self.screen.wait(live_words(seconds))
+        else:
+            self.busy_card.wait(live_words(seconds))
+
+    def play_changed(self, playing: bool) -> None:
+        """Play or Pause was pressed. A last look draws what a frame of a playing run leaves out, if none is to come."""
+        self.playback.playing(playing)
+        self.tell_notebook()
+        if not (playing or self.live.at_work) and self._last is not None:
+            self._glance()
+
+    def _glance(self) -> None:
+        """Draw the present moment again."""
+        self.live.do("look", methodcaller("snapshot"))
+
+    def _look_at(self, choice: SceneChoice) -> None:
+        self.live.do("look", methodcaller("look_at", choice))
+
+    def _set_pace(self, pace: Pace) -> None:
+        self.live.pace = pace
+
+    def _freeze(self) -> None:
+        if self.live.playing:
+            self.live.play(False)
+
+    def _sheet_moved(self, sheet: Sheet) -> None:
+        """One sheet at a time, and the pictures make room for it."""
+        if sheet.shown:
+            for other in self.sheets:
+                if other is not sheet:
+                    other.hide()
+        self.screen.make_room(any(each.shown for each in self.sheets))
+
+    def _stands(self) -> None:
+        """The wait is over: the picture stays."""
+        self.playback.hold(False)
+        self.busy_card.hide()
+        self.screen.dim(False)
+
+    def _press(self, key: str) -> None:
+        if key == "P":
+            self.present(not self._presenter)
+        elif key == "Esc":
+            self.cancel()
+        elif key in self.keys and self._last is not None:
+            if not (self.live.waits and self.keys[key] in ("toggle", "step")):
+                self._act(self.keys[key])
+
+    # In a notebook
 
     @property
     def widget(self) -> PageWidget:
@@ -243,8 +391,8 @@ class InNotebook(Generic[Shown]):
             if pn.config.comms != "default":
                 return pn.pane.HTML(ELSEWHERE)
             return pn.pane.IPyWidget(self.widget, sizing_mode="stretch_width")
-        if state.curdoc is not None:
-            doc = state.curdoc
+        if pn.state.curdoc is not None:
+            doc = pn.state.curdoc
             pn.state.onload(handed(lambda: self._serve(doc)))
             pn.state.on_session_destroyed(lambda context: self.stop())
         return self._layout()
@@ -315,24 +463,16 @@ class InNotebook(Generic[Shown]):
             if self._still is not None:
                 self._still.follow(self._last, self._words(self._last), self.live.playing)
 
-    # What pages say of themselves
+    # What pages say of themselves: `_told` gives at least the iteration, `_present` a snapshot also before it was shown
+
+    _told: Callable[[], Mapping[str, Value]]
+    _present: Callable[[], Shown]
+    _words: Callable[[Shown], str]
 
     def _traits(self) -> tuple[Mapping[str, KnobSpec], Mapping[str, Value]]:
         """Knobs that are traits of the widget, and their values."""
         return {}, {}
 
-    def _told(self) -> Mapping[str, Value]:
-        """Traits of the widget as they are now, at least the iteration."""
-        raise NotImplementedError
-
-    def _present(self) -> Shown:
-        """A snapshot of the run as it is, also before it was shown."""
-        raise NotImplementedError
-
-    def _words(self, snapshot: Shown) -> str:
-        """A snapshot in a sentence."""
-        raise NotImplementedError
-
     def _draw(self, snapshot: Shown) -> bytes | None:
-        """A picture of a snapshot as PNG, drawn in a thread; None where it cannot be drawn."""
-        return None
+        """A picture of a snapshot, drawn in a thread."""
+        return png_of(snapshot, self._dark)

@@ -18,7 +18,11 @@ from pmdviz.errors import InputError, unknown
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value, Whole
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import (
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.live import Throttle
+from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panel_internals import PatientSelect, handed
+from pmdviz.lab.panels.widgets import (
     ASIDE,
     WIDE,
     Component,
@@ -32,11 +36,6 @@ from pmdviz.lab.controls.widgets import (
     small_button,
     text,
 )
-from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
-from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.panel_internals import PatientSelect
 from pmdviz.methods import METHODS, Method, MethodKnobs
 from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes

@@ -20,14 +20,14 @@ from pmdviz.export.writers import table_csv
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab import css, links
-from pmdviz.lab.controls.widgets import SMALL, WIDE, folded, select, small_button, text
 from pmdviz.lab.css import MAKE, static
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
 from pmdviz.lab.loop.task import Again
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.widgets import SMALL, WIDE, folded, select, small_button, text
 from pmdviz.presets import find_experiment_preset
 from pmdviz.scenes.words import capital, duration
 
