@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import methodcaller
+from functools import partial
 from types import EllipsisType
 from typing import Any
 
@@ -22,10 +22,9 @@ from pmdviz.lab import css
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.lists import Opening
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import BUSY_S, SLOW
+from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.commands import Commands
@@ -80,6 +79,7 @@ class Lab(LivePage[Snapshot]):
     """
 
     _opening = False  # whether a link replaces the run on show
+    _in_lesson = False
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {act: act for act in BRANCH_BUTTONS}
 
@@ -109,7 +109,6 @@ class Lab(LivePage[Snapshot]):
         self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(self._act, self._set_pace, more=MORE | ({} if link.embed else LOW), low=LOW)
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
-        self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
         newest = self._newest
@@ -118,7 +117,6 @@ class Lab(LivePage[Snapshot]):
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, newest("look inside", "look_inside"), self._freeze)
         self._go_live()
-        self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
         self.setup = Setup(PRESETS, self.commands.begin, self._turn, newest("diagnosis", "diagnose"))
@@ -165,14 +163,15 @@ class Lab(LivePage[Snapshot]):
         screen.view.insert(1, self.gallery)
         over = *(sheet.view for sheet in self.sheets), screen.actions.said
         screen.view.extend([setup.brief, buttons, self.inside.view, *over])
-        self.inside.on_open = screen.show_inside
+        self.inside.on_open = partial(screen.mark, "pmdviz-with-inside")  # instead of the traces
         screen.on_words = lambda words: self._judge()  # a refusal is seen where the verdict is
 
     def for_lesson(self, on: bool) -> None:
         """Whether a lesson is open: it has the settings of its step, and no others are shown."""
         self.settings.hide()
         self.opens_settings.visible = not on
-        self.screen.for_lesson(on)
+        self.screen.mark("pmdviz-with-lesson", on)
+        self._in_lesson = on
 
     def _turn(self, kind: type[Knobs], name: str, value: Value) -> None:
         """A person has turned a setting."""
@@ -347,7 +346,7 @@ class Lab(LivePage[Snapshot]):
         if hidden:
             self.verdict.say("")
         else:
-            can_undo = self.commands.can_undo and not self.screen.in_lesson  # a step keeps its run
+            can_undo = self.commands.can_undo and not self._in_lesson  # a step keeps its run
             self.verdict.show(self._last, self.live.playing, words, can_undo, start)
         if self.verdict.view.visible == hidden:
             self.verdict.view.visible = not hidden
@@ -362,10 +361,8 @@ class Lab(LivePage[Snapshot]):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self._stands()
-        self.setup.forget()
         self.own.cancelled()
-        self.screen.say(self._last, "Cancelled. The page still shows the last picture.", self.live.playing)
+        super().cancelled(what)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
@@ -383,7 +380,7 @@ class Lab(LivePage[Snapshot]):
         if what == OPENING:
             self.recipe_file.say(str(error))
         elif what in IN_THE_PICTURE or not (self.on_refused(error) or self.setup.refuse(error)):
-            self.screen.say(self._last, error.on_page, self.live.playing)
+            self._say(error.on_page)
 
     # In a notebook
 
@@ -420,10 +417,6 @@ class Lab(LivePage[Snapshot]):
             if name not in ("toggle", "step"):
                 self.verdict.forget()
             self.commands.act(name)
-
-    def _newest(self, what: str, act: str) -> Callable[[Any], None]:
-        """Have the runner do `act(value)`, of several that wait only the newest."""
-        return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)

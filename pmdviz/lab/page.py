@@ -29,7 +29,7 @@ from pmdviz.export.options import Look, RaceLook
 from pmdviz.kernels.compiling import compiler
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css, panel_internals
-from pmdviz.lab.loop.live import Live, Pace
+from pmdviz.lab.loop.live import SLOW, Act, Live, Pace
 from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
 from pmdviz.lab.loop.work import FloorWork
@@ -37,7 +37,7 @@ from pmdviz.lab.panel_internals import collected, handed
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
 from pmdviz.lab.panels.screen import LiveScreen
 from pmdviz.lab.panels.setup import ProblemControls
-from pmdviz.lab.panels.widgets import Busy, PlaybackBar, Sheet, live_words, words_of_job
+from pmdviz.lab.panels.widgets import NEW_RUN, WORDS, Busy, PlaybackBar, Sheet, live_words
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
@@ -201,13 +201,12 @@ class LivePage(Page, Generic[Shown]):
     """A page: subclasses make `playback`, `floor` and `screen`, call `_go_live`, and make `setup`.
 
     They have `show` and what else the live loop draws on, `_first` (the first picture), `_act` (the command of a button
-    or a key) and `cancel`; and `inside`, `exports` and `sheets`; one of these is open at a time.
+    or a key), `cancel` and `_tell_floor`; and `inside`, `exports` and `sheets`; one of these is open at a time.
     """
 
     keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
     screen: LiveScreen
     setup: ProblemControls
-    floor: FloorWork
     inside: InsidePanel
     exports: ExportPanel
     sheets: Sequence[Sheet] = ()
@@ -221,11 +220,12 @@ class LivePage(Page, Generic[Shown]):
 
     def __init__(self) -> None:
         self.on_refused: Callable[[InputError], bool] = lambda error: False  # whether another control says why
-        self.busy_card = Busy(self.cancel)
+        self.busy_card, self.floor = Busy(self.cancel), FloorWork(self._tell_floor)
 
     def _go_live(self) -> None:
         """Show the screen, and connect it with a live loop and the keyboard."""
         self.live = Live(self, self.screen.ack)
+        self.live.pace = SLOW
         self.view, self.foot = self.screen.view, self.playback.view
         self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
 
@@ -282,7 +282,7 @@ class LivePage(Page, Generic[Shown]):
 
     def busy(self, what: str, seconds: float, share: float) -> None:
         """Something takes long: say what, for how long already, and how far it is."""
-        self.busy_card.show(words_of_job(what), seconds, share, can_cancel=self.live.runner is not None)
+        self.busy_card.show(WORDS.get(what, NEW_RUN), seconds, share, can_cancel=self.live.runner is not None)
 
     def waiting(self, what: str, seconds: float) -> None:
         """The request waits for its kernels: say when it goes on."""
@@ -299,6 +299,16 @@ class LivePage(Page, Generic[Shown]):
         if not (playing or self.live.at_work) and self._last is not None:
             self._glance()
 
+    def cancelled(self, what: str) -> None:
+        """It was cancelled: the last picture stays, and the controls are as they were before."""
+        self.setup.forget()
+        self._say("Cancelled. The page still shows the last picture.")
+
+    def _say(self, words: str) -> None:
+        """The wait is over: the picture stays, and a line under the state says why."""
+        self._stands()
+        self.screen.say(self._last, words, self.live.playing)
+
     def _glance(self) -> None:
         """Draw the present moment again."""
         self.live.do("look", methodcaller("snapshot"))
@@ -313,13 +323,21 @@ class LivePage(Page, Generic[Shown]):
         if self.live.playing:
             self.live.play(False)
 
+    def _paused(self, what: str, act: Act, newest_only: bool = False) -> None:
+        self._freeze()
+        self.live.do(what, act, newest_only)
+
+    def _newest(self, what: str, act: str) -> Callable[[Any], None]:
+        """Have the runner do `act(value)`, of several that wait only the newest."""
+        return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
+
     def _sheet_moved(self, sheet: Sheet) -> None:
         """One sheet at a time, and the pictures make room for it."""
         if sheet.shown:
             for other in self.sheets:
                 if other is not sheet:
                     other.hide()
-        self.screen.make_room(any(each.shown for each in self.sheets))
+        self.screen.mark("pmdviz-with-sheet", any(each.shown for each in self.sheets))
 
     def _stands(self) -> None:
         """The wait is over: the picture stays."""

@@ -38,7 +38,7 @@ from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, 
 from pmdviz.lab.page import Page
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.lab.panels.sharing import read
-from pmdviz.lab.panels.widgets import WIDE, Section, WorkLine, contents, select, small_button, status, text
+from pmdviz.lab.panels.widgets import WIDE, Section, WorkLine, select, small_button, spoken, text
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.custom import titles as target_titles
 from pmdviz.views.stage import PicturesView
@@ -102,12 +102,12 @@ def covered_words(strategy: str) -> str:
 def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
     """The measured slope next to the bounds' slopes: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
-        return status("A slope needs runs at two different values.")
+        return spoken("A slope needs runs at two different values.")
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
     words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
     holding = [bound for bound in bounds if bound.holds(letters)]
     if not bounds:
-        return HEADLINE.format(f"{words}.") + status(
+        return HEADLINE.format(f"{words}.") + spoken(
             covered_words(strategy) or "The paper gives no bound for this error."
         )
     beside = ", ".join(slope for slope, _ in merged(holding, dim))
@@ -116,7 +116,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
     said = [f"{'; '.join(whole)}."] if whole else []
     said += [f"Not shown: the full bound does not fall at this rate here: {'; '.join(terms)}."] if terms else []
-    return headline + DETAILS.format(status(" ".join([*said, SCALE_FREE])))
+    return headline + DETAILS.format(spoken(" ".join([*said, SCALE_FREE])))
 
 
 def sweep_chart(rows: Sequence[dict[str, Row]], knobs: ConvergenceKnobs, fit: Fit | None) -> Chart:
@@ -274,7 +274,7 @@ class TheoryPage(Page):
         about = {key: text(words, stylesheets=tables) for key, (_, words) in SECTIONS.items()}
         self.view = pn.Column(
             text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")]),
-            contents([*self.sections.values()]),
+            Section(places=[[key, one.title] for key, one in self.sections.items()], **WIDE),
             *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
             stylesheets=[css.static("pages.css", "theory")],
             css_classes=["pmdviz-theory"],

@@ -52,7 +52,7 @@ from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 if TYPE_CHECKING:
     from pmdviz.lab.geometry import GeometryPage
-    from pmdviz.lab.race import RacePage
+    from pmdviz.lab.race import Race
     from pmdviz.lab.theory import TheoryPage
 
 # The room for a lesson: a column left of the pages, above them in a narrow window.
@@ -208,10 +208,10 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 # first browser the constructor itself, which that browser cannot send back with a message.
 
 
-def _race(link: Link) -> RacePage:
-    from pmdviz.lab.race import RacePage
+def _race(link: Link) -> Race:
+    from pmdviz.lab.race import Race, usual_race
 
-    return RacePage(link.race, link.round)
+    return Race(recipe=link.race or usual_race(), at=link.round)
 
 
 def _theory(link: Link) -> TheoryPage:

@@ -18,7 +18,7 @@ from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
-from pmdviz.lab.race import RacePage
+from pmdviz.lab.race import Race
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
@@ -250,7 +250,7 @@ async def test_another_run_waits_and_can_be_cancelled(cold):
         await until(lambda: not lab.busy_card.shown)
 
 
-@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
+@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), Race], ids=["lab", "race"])
 async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
     """Play is disabled, the state says why, and the first picture comes by itself."""
     made, said = page(), []

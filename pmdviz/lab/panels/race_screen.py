@@ -321,10 +321,6 @@ class RaceScreen(LiveScreen):
         self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
-    def make_room(self, on: bool) -> None:
-        """Whether a sheet is open on the right."""
-        self.view.css_classes = ["pmdviz-race", *(["pmdviz-with-sheet"] if on else [])]
-
     def _choose_above(self, name: str | None) -> None:
         """The metric of the first traces."""
         if name is not None:
@@ -457,12 +453,5 @@ class RaceScreen(LiveScreen):
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._look = dark, presenter
-        for view in (self.tiles, self.traces, self.second, self.difference):
-            if view is not None:
-                view.set_theme(dark, presenter)
+        self._dress(dark, presenter, self.tiles, self.difference)
         self.table.swatches = swatches(dark)
-        self.switches.set_theme(dark, presenter)
-        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
-        if self.status.css_classes != classes:
-            self.status.css_classes = classes

@@ -25,7 +25,7 @@ from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
-from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_words, small_button
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
@@ -193,8 +193,12 @@ IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
+    view: pn.Column
     traces: Any  # the first and the second traces
     second: Any
+    switches: LayerSwitches
+    _tell: Callable[[Shown, bool], None]  # the status of a moment, and whether it plays
+    _place: Callable[[float], int | None]  # on the time line, at a place on the axis of the traces; None before the run
     _visit: Callable[[int, bool], None] = staticmethod(lambda place, roughly: None)
 
     def _connect(
@@ -205,20 +209,12 @@ class LiveScreen(Generic[Shown]):
         self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
         self.sender = FrameSender(self.ack, packed, self.status, self._html)
-        self.extra, self._main = "", figure
+        self.extra, self._main, self._marks = "", figure, frozenset[str]()
         self._hear(self.traces, self.second)
 
     def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself."""
         return fields_html(fields)
-
-    def _tell(self, shown: Shown, playing: bool) -> None:
-        """The status of a moment."""
-        raise NotImplementedError
-
-    def _place(self, x: float) -> int | None:
-        """The place on the time line at a place on the axis of the traces; None where nothing has been run."""
-        raise NotImplementedError
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
@@ -256,6 +252,20 @@ class LiveScreen(Generic[Shown]):
         """Fade the old picture while a new one is being made."""
         figures.dim(self._main, on)
 
+    def mark(self, name: str, on: bool) -> None:
+        """Give the whole a class, or take it away: "pmdviz-with-sheet" makes room for a sheet on the right."""
+        self._marks = self._marks - {name} | ({name} if on else set())
+        set_classes(self.view, self.view.css_classes[0], *sorted(self._marks))
+
+    def _dress(self, dark: bool, presenter: bool, *views: Any) -> None:
+        """Theme and size of the labels of some views, the legend and the status."""
+        self._look = dark, presenter
+        for view in (self.traces, self.second, *views):
+            if view is not None:
+                view.set_theme(dark, presenter)
+        self.switches.set_theme(dark, presenter)
+        set_classes(self.status, "pmdviz-statusbar", *["pmdviz-large"] * presenter)
+
 
 class Screen(LiveScreen[Snapshot]):
     """Stage, traces and status in one responsive layout."""
@@ -286,6 +296,7 @@ class Screen(LiveScreen[Snapshot]):
         packed += [self.traces.source, self.second.source]
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         figure, marks = self.stage.figure, self.traces.marks
+        self._place = self.traces.iteration_at
         self._connect("Starting", css.IN_TRANSPORT, figure, packed, marks, keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.stage.put = self.traces.put = self.second.put = self.sender.put
@@ -300,7 +311,6 @@ class Screen(LiveScreen[Snapshot]):
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
         playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
-        self.in_lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[tuple, str, str, str] | None = None
@@ -332,27 +342,9 @@ class Screen(LiveScreen[Snapshot]):
         self.number.text = number_html(fields)
         return fields_html(fields)
 
-    def show_inside(self, on: bool) -> None:
-        """Show the inside of a step instead of the traces, or the traces again."""
-        self._inside = on
-        self._dress()
-
-    def for_lesson(self, on: bool) -> None:
-        """Whether a lesson is open, which has settings of its own."""
-        self.in_lesson = on
-        self._dress()
-
-    def make_room(self, on: bool) -> None:
-        """Whether a sheet is open on the right."""
-        self._room = on
-        self._dress()
-
     def _choose_second(self, name: str) -> None:
         if name is not None:
             self.second.choose(group=name)
-
-    def _place(self, x: float) -> int | None:
-        return self.traces.iteration_at(x)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -402,27 +394,21 @@ class Screen(LiveScreen[Snapshot]):
         """Have these traces shown of the next run of this method; the usual ones where it has none of that key."""
         self._wished = method, trace
 
-    def _granted(self, method: str) -> str | None:
-        """The traces wished for of this method, once; None without a wish."""
-        if self._wished is None or self._wished[0] != method:
-            return None
-        trace, self._wished = self._wished[1], None
-        return trace
-
     def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces available for the target and the method; unavailable traces are not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
-        wished = self._granted(frame.method.name)
+        wished = None
+        if self._wished is not None and self._wished[0] == frame.method.name:
+            wished, self._wished = self._wished[1], None
         if pair != self._offered or wished is not None:
             self._offer_clocks(frame)
             turned = wished is not None or preset != self._preset
             self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
             found = {key: group for key, group in found.items() if self.veil.offers(group.metrics)} or found
-            titles = _titles(found) | (
-                DATA if data_columns.applies(frame.target) and "exact" not in self.veil.parts else {}
-            )
+            with_data = data_columns.applies(frame.target) and "exact" not in self.veil.parts
+            titles = _titles(found) | (DATA if with_data else {})
             usual = wished if wished is not None else PRESETS[preset].trace if preset in PRESETS else ""
             stays = not turned and self.group.value in titles.values()
             other = usual if usual in found else first_group(found)
@@ -525,25 +511,10 @@ class Screen(LiveScreen[Snapshot]):
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._look = dark, presenter
-        for view in (self.stage, self.traces, self.second, self.data):
-            if view is not None:
-                view.set_theme(dark, presenter)
+        self._dress(dark, presenter, self.stage, self.data)
         self.ack.presenter = presenter
-        self.switches.set_theme(dark, presenter)
-        large = ["pmdviz-large"] if presenter else []
-        for name, part in {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading}.items():
-            if part.css_classes != [name, *large]:
-                part.css_classes = [name, *large]
-        self._dress()
-
-    def _dress(self) -> None:
-        """The classes of the whole: for a lecture hall, and with a sheet."""
-        more = {"pmdviz-large": self._look[1], "pmdviz-with-sheet": self._room, "pmdviz-with-inside": self._inside}
-        more["pmdviz-with-lesson"] = self.in_lesson
-        classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
-        if self.view.css_classes != classes:
-            self.view.css_classes = classes
+        set_classes(self.heading, "pmdviz-heading", *["pmdviz-large"] * presenter)
+        self.mark("pmdviz-large", presenter)
 
 
 def _standing(snapshot: Snapshot) -> Standing:

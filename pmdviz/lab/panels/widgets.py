@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import panel as pn
 import param
+from bokeh.model import Model
 from panel.custom import JSComponent
 
 from pmdviz.errors import InputError, failed_step_words
@@ -55,37 +56,26 @@ class PlaybackBar:
         self._low = low
         self._playing = self._over = self._closed = self._held = False
         self._standing = (False, False, True, False)  # what `enable` was told last
-        self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
-        self._more = dict(more or {})
-        self._act, self._paces = act, menu(count)  # in the small menu too, for a phone
+        self._more, self._act, self._paces = dict(more or {}), act, menu(count)  # in the small menu too, for a phone
+        self.buttons = {label: self._button(label, name) for label, name in buttons.items()}
         self.menu = Menu("⋯", self._chosen, about="More ways to play", css_classes=["pmdviz-more"])
         self.menu.visible = bool(self._more)
         look = {"value": SLOW.name, "width": 150, "margin": 0, "css_classes": ["pmdviz-speed"], "sizing_mode": None}
-        self.speed = select("Speed", menu(count), lambda name: pace(PACES[name]), **look)
+        self.speed = select("Speed", self._paces, lambda name: pace(PACES[name]), **look)
         self.speed.visible = not self._more
         self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
-        self.view = pn.Row(
-            *self.buttons.values(),
-            self.room,
-            self.speed,
-            self.menu,
-            css_classes=["pmdviz-transport"],
-            stylesheets=[css.TRANSPORT],
-            **WIDE,
-        )
+        look = {"css_classes": ["pmdviz-transport"], "stylesheets": [css.TRANSPORT], **WIDE}
+        self.view = pn.Row(*self.buttons.values(), self.room, self.speed, self.menu, **look)
         self.enable(ready=False, done=False)
 
-    def _button(self, label: str, name: str, act: Callable[[str], None]) -> pn.widgets.Button:
-        main = label == "Play"
-        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
+    def _button(self, label: str, name: str) -> pn.widgets.Button:
+        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if label == "Play" else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
-        return small_button(label, lambda: act(name), **look)
+        return small_button(label, lambda: self._act(name), **look)
 
     def set_large(self, on: bool) -> None:
         """For a lecture hall Play alone; the keys do what the other buttons do."""
-        classes = ["pmdviz-transport"] + (["pmdviz-large"] if on else [])
-        if self.view.css_classes != classes:
-            self.view.css_classes = classes
+        set_classes(self.view, "pmdviz-transport", *["pmdviz-large"] * on)
 
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
@@ -195,14 +185,15 @@ def set_words(pane: pn.pane.HTML, words: str) -> None:
         pane.object = words
 
 
-def spoken(words: str) -> str:
-    """HTML that a screen reader says when it changes; "" for no words."""
-    return f'<span role="status">{html.escape(words)}</span>' if words else ""
+def set_classes(part: pn.viewable.Viewable | Model, *classes: str) -> None:
+    """Have something have these classes; costs nothing where it has."""
+    if part.css_classes != [*classes]:
+        part.css_classes = [*classes]
 
 
-def status(words: str) -> str:
-    """A line that a screen reader says when it changes."""
-    return f'<span role="status" class="pmdviz-theory-status">{html.escape(words)}</span>'
+def spoken(words: str, name: str = "") -> str:
+    """HTML that a screen reader says when it changes; "" for no words. `name` is its class."""
+    return f'<span role="status" class="{name}">{html.escape(words)}</span>' if words else ""
 
 
 class Component(JSComponent):
@@ -271,8 +262,7 @@ class KnobControl:
     """One knob of a form; typed text goes through `KnobSpec.parse`; a refusal appears next to the box."""
 
     def __init__(self, knob: KnobSpec, default: Value, turn: Callable[[str, Value], None], publish: Callable[[], None]):
-        self.name, self._knob, self._default = knob.name, knob, default
-        self._turn, self._publish = turn, publish
+        self.name, self._knob, self._default, self._turn, self._publish = knob.name, knob, default, turn, publish
         self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
         self.changed, self.visible, self.serial = False, True, 0  # serial: raised to have `value` shown again
         self.folds = not knob.basic  # away under More, as things are
@@ -337,13 +327,8 @@ class KnobControl:
 
 def _plain(knob: KnobSpec) -> dict[str, Json]:
     low, high = knob.soft_bounds or (None, None)
-    if (
-        low is None
-        and knob.kind in ("whole", "real")
-        and knob.bounds
-        and None not in knob.bounds
-        and all(knob.inclusive)
-    ):
+    closed = knob.kind in ("whole", "real") and knob.bounds and None not in knob.bounds and all(knob.inclusive)
+    if low is None and closed:
         low, high = knob.bounds
     if low is not None and high - low > 1e7 and not knob.log:
         low = high = None  # a seed: a slider over billions does not help
@@ -405,19 +390,13 @@ class KnobForm(Component):
             self._made = knobs
             self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults, turn)
 
-    def build(
-        self,
-        specs: Mapping[str, KnobSpec],
-        defaults: Mapping[str, Value],
-        turn: Turn | None = None,
-    ) -> None:
+    def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
         self._turn = turn or self._turn
         self.controls = {
             name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
         }
-        states = {name: control.state() for name, control in self.controls.items()}
-        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=states)
+        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=self._states)
 
     def show(
         self,
@@ -444,9 +423,12 @@ class KnobForm(Component):
         if known != self.meanings:
             set_directly(self, meanings=known)
 
+    @property
+    def _states(self) -> dict[str, dict[str, Value]]:
+        return {name: control.state() for name, control in self.controls.items()}
+
     def _publish(self) -> None:
-        states = {name: control.state() for name, control in self.controls.items()}
-        if not self._quiet and states != self.states:
+        if not self._quiet and (states := self._states) != self.states:
             set_directly(self, states=states)
 
 
@@ -515,7 +497,7 @@ class Sheet(Card):
 
 # What a person sees of work that lasts: what it is, for how long already, how far, and Cancel.
 
-WORDS = {  # what the live loop calls its jobs, for a person
+WORDS = {  # what the live loop calls its jobs, for a person; all others make a run
     "step": "Computing a step",
     "step back": "Going back one step",
     "set": "Updating",
@@ -528,11 +510,6 @@ WORDS = {  # what the live loop calls its jobs, for a person
     "budget": "Measuring",
 }
 NEW_RUN = "Preparing the first picture"
-
-
-def words_of_job(name: str) -> str:
-    """What a job of the live loop does; all that have no words of their own make a run."""
-    return WORDS.get(name, NEW_RUN)
 
 
 def live_words(seconds: float) -> str:
@@ -550,17 +527,15 @@ class Busy(Card):
     def show(self, what: str, seconds: float, share: float, can_cancel: bool = True) -> None:
         """Say in the words `what` what lasts, for how long already, and which share of its present part is done."""
         words = html.escape(what)
-        self.text.object = (
-            f'<div role="status">{words}: {duration(seconds)} so far</div>'
-            f'<progress aria-label="{words}" max="1" value="{share:.2f}"></progress>'
-        )
-        self.button.label, self.button.disabled = "Cancel", not can_cancel
-        self.reveal()
+        bar = f'<progress aria-label="{words}" max="1" value="{share:.2f}"></progress>'
+        self._say(f'<div role="status">{words}: {duration(seconds)} so far</div>{bar}', can_cancel)
 
     def wait(self, words: str) -> None:
         """Give in `words` the reason for the wait."""
-        self.text.object = f'<div role="status">{html.escape(words)}</div>'
-        self.button.label, self.button.disabled = "Cancel", False
+        self._say(f'<div role="status">{html.escape(words)}</div>', True)
+
+    def _say(self, words: str, can_cancel: bool) -> None:
+        self.text.object, self.button.label, self.button.disabled = words, "Cancel", not can_cancel
         self.reveal()
 
     def cancelling(self) -> None:
@@ -597,10 +572,8 @@ class Trouble(Card):
 
     def show(self, error: Exception) -> None:
         """Say what went wrong."""
-        words = html.escape(failed_step_words(error))
-        self.text.object = (
-            f'<div role="alert"><b>The run stopped.</b> The last good frame is still shown. {words}</div>'
-        )
+        words = f"<b>The run stopped.</b> The last good frame is still shown. {html.escape(failed_step_words(error))}"
+        self.text.object = f'<div role="alert">{words}</div>'
         self.reveal()
 
 
@@ -619,11 +592,6 @@ class Section(JSComponent):
     _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
 
 
-def contents(sections: list[Section]) -> Section:
-    """Links to sections."""
-    return Section(places=[[one.key, one.title] for one in sections], **WIDE)
-
-
 # Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
 
 
@@ -631,13 +599,14 @@ class WorkLine:
     """A row and a line under it; `cancel` is called by its Cancel."""
 
     def __init__(self, words: str, cancel: Callable[[], None], *buttons: pn.viewable.Viewable) -> None:
-        self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text(status(words))
+        self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text()
+        self.say(words)
         row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
         self.view = pn.Column(row, self.said, **WIDE)
 
     def say(self, words: str) -> None:
         """A sentence, which a screen reader says too."""
-        self.said.object = status(words)
+        set_words(self.said, spoken(words))
 
     def show(self, running: bool) -> None:
         """Whether there is something to cancel."""
