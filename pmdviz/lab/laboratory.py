@@ -232,7 +232,6 @@ class Lab(LivePage[Snapshot]):
     def start(self, doc: Document | None = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
         super().start(doc)
-        self.own.start(doc)
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
@@ -361,13 +360,13 @@ class Lab(LivePage[Snapshot]):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.own.cancelled()
+        self.own.refuse("Cancelled. Your previous data are still in use.")
         super().cancelled(what)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
         self._stands()
-        if not self.own.failed(error):
+        if not self.own.refuse(str(error)):
             self.trouble.show(error)
         self.playback.playing(False)
 
@@ -375,7 +374,7 @@ class Lab(LivePage[Snapshot]):
         """A value could not be used: the sentence is next to its control, or in the status."""
         self._stands()
         self.setup.forget()
-        if self.own.refused(error):
+        if self.own.refuse(error.on_page):
             return
         if what == OPENING:
             self.recipe_file.say(str(error))

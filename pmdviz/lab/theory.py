@@ -290,7 +290,6 @@ class TheoryPage(Page):
 
     def start(self, doc: Document | None = None) -> None:
         """Begin; nothing is computed before a button is pressed."""
-        self._slot.doc = doc
         self.ack.keyboard = True
 
     def take(self, asked: Asked) -> None:

@@ -375,7 +375,7 @@ class ExportPanel:
             self._withdraw()
             self._say(error.on_page)
             return
-        self.work, self._slot.doc = work, pn.state.curdoc
+        self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
         self._say(work.words())
         self._ask(lambda runner: self._take(runner, work))
@@ -425,7 +425,7 @@ class ExportPanel:
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        in_a_while(FREE_AFTER_S, self._slot.doc, self._free)
+        in_a_while(FREE_AFTER_S, self._doc, self._free)
         return self._ready.path
 
     def _free(self) -> None:
