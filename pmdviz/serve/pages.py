@@ -332,8 +332,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 
     tabs.on_presenter = present
     guide.on_open, guide.on_card = with_lesson, beside.take
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.on_lesson, lab.leave_lesson = guide.open, guide.leave
     if link.presenter and not is_phone(pn.state.headers):  # large letters need a wide window
         lab.present(True)

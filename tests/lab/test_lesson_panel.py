@@ -25,8 +25,8 @@ async def opened(lesson=LESSON, text="", link=None, **lab_parts):
     drawing(lab.screen.ack)
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", Race)}, "lab")
     guide = Guide(tabs, lab)
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.start()
     await until(lambda: lab._last is not None)
     guide.open(lesson, *([link] if link else []))

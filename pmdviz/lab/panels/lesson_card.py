@@ -19,7 +19,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
 from pmdviz.lessons.answers import lesson_sheet
-from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
+from pmdviz.lessons.lesson import CONFIDENCES, Ask
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import DEMOS
@@ -130,7 +130,7 @@ def parts_of(progress: Progress) -> list[str]:
 def told(progress: Progress, standing: Standing) -> dict[str, Json]:
     """All that the card shows."""
     lesson, step = progress.lesson, progress.step
-    place = lesson.places[step.name]
+    place, parts, part = lesson.places[step.name], parts_of(progress), standing.part
     first = place == 0 and len(progress.path) == 1
     return {
         "lesson": lesson.name,
@@ -138,16 +138,21 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
         "count": f"Step {place + 1} of {len(lesson.steps)}",
         "key": f"{lesson.name}/{len(progress.path)}/{step.name}/{progress.done}",
         "title": "The end" if progress.done else plain(step.title),
-        "part": standing.part,
-        "part_words": _part_words(progress, standing),
+        "part": part,  # where a presenter is within the step
+        "part_words": f"part {parts.index(part) + 1} of {len(parts)}" if part in parts and not progress.done else "",
         "text": [*(markdown(lesson.text) if first else []), *markdown(step.text)],
         "asks": {
-            part: _ask(progress, standing, part, ask)
-            for part, ask in step.asks.items()
-            if part == "question" or progress.is_revealed
+            name: _ask(progress, standing, name, ask)
+            for name, ask in step.asks.items()
+            if name == "question" or progress.is_revealed
         },
         "closed": ANSWER_FIRST if is_closed(progress, standing) else "",
-        "reveal": _reveal(progress, standing),
+        "reveal": {  # the button, and what it opens; where there is nothing to open, Play does the same
+            "label": "Reveal" if step.question is not None or not step.hide else "Play the run",
+            "offered": bool(step.asks or step.reveal) and not progress.is_revealed,
+            "closed": is_closed(progress, standing),
+            "text": markdown(step.reveal) if progress.is_revealed and not progress.hidden else [],
+        },
         "verdict_waits": _waits(progress, standing),
         "diagnosis": standing.found.diagnosis if may_tell(progress) else "",
         "goal": _goal(progress, standing),
@@ -172,19 +177,13 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
     }
 
 
-def _part_words(progress: Progress, standing: Standing) -> str:
-    """Where a presenter is within the step."""
-    parts, part = parts_of(progress), standing.part
-    return f"part {parts.index(part) + 1} of {len(parts)}" if part in parts and not progress.done else ""
-
-
 def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Json]:
     answer, verdict = progress.answer_to(part), progress.verdict_on(part)
     right, why = standing.found.right.get(part, ((), ""))
     shown = verdict is not None or (bool(standing.part) and progress.is_revealed)  # a presenter has stored none
     said: list[Json] | None = ["right", "", inline(why)] if shown and why else None
     if answer is not None and verdict is not None:
-        said = _verdict(verdict, answer.confidence)
+        said = [verdict.grade.lower(), grade_words(verdict, answer.confidence), inline(verdict.words)]
     return {
         "text": inline(ask.text),
         "options": [[letter, inline(one.say), shown and letter in right] for letter, one in ask.options.items()],
@@ -193,22 +192,6 @@ def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[st
         "stored": None if answer is None else [str(answer.value), answer.confidence],
         "locked": verdict is not None or (part == "question" and progress.is_revealed and answer is not None),
         "verdict": said,
-    }
-
-
-def _verdict(verdict: Verdict, confidence: str) -> list[Json]:
-    """The grade, its words, and why."""
-    return [verdict.grade.lower(), grade_words(verdict, confidence), inline(verdict.words)]
-
-
-def _reveal(progress: Progress, standing: Standing) -> dict[str, Json]:
-    """The button, and what it opens; where there is nothing to open, Play does the same."""
-    step, revealed = progress.step, progress.is_revealed
-    return {
-        "label": "Reveal" if step.question is not None or not step.hide else "Play the run",
-        "offered": bool(step.asks or step.reveal) and not revealed,
-        "closed": is_closed(progress, standing),
-        "text": markdown(step.reveal) if revealed and not progress.hidden else [],
     }
 
 
@@ -257,12 +240,7 @@ BUDGET = replace(
 class StepControls:
     """One form. A change goes by `knob(name, value)`, `option(name, value)` or `part(name, value)`."""
 
-    def __init__(
-        self,
-        knob: Turn,
-        option: Turn,
-        part: Turn,
-    ) -> None:
+    def __init__(self, knob: Turn, option: Turn, part: Turn) -> None:
         self._ways = {"knobs": knob, "target_options": option, "parts": part}
         self._kinds: dict[str, str] = {}
         self._made: tuple[tuple[str, ...], type[Knobs], type[Knobs], Recipe] | None = None

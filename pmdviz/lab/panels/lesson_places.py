@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pmdviz.engine.frame import Frame
@@ -117,7 +118,7 @@ class LabPlace:
     def keep(self) -> None:
         """The run as it stands, its traces and its speed."""
         self._look = self.lab.screen.group.value, self.lab.playback.speed.value
-        self.lab.commands.keep(self._put)
+        self.lab.commands.keep(partial(setattr, self, "_kept"))
         self.lab.playback.speed.value = FAST.name  # there is a word to wait for
 
     def hurry(self) -> None:
@@ -130,9 +131,6 @@ class LabPlace:
             self._hurried = True
             wanted = last.frame.iteration / share / FRAMES
             speed.value = next((pace for pace in LONG if pace.a_frame >= wanted), LONG[-1]).name
-
-    def _put(self, kept: Kept) -> None:
-        self._kept = kept
 
     def hide(self, parts: Collection[str], shown: str = "") -> None:
         """Hide these parts of the page and the second traces, unless these are `shown`; show the others."""
@@ -156,7 +154,6 @@ class LabPlace:
             self.lab.live.do("restart", self._restart)
 
     def _restart(self, runner: Runner) -> Snapshot:
-        """Runs in the worker."""
         snapshot = runner.restart()
         self._begun()
         return snapshot
