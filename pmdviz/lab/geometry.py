@@ -20,18 +20,8 @@ from pmdviz.lab.panel_internals import handed, locked
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.widgets import WIDE, KnobForm, PlaybackBar, text
 from pmdviz.pictures import Picture
+from pmdviz.scenes import geometry as scene
 from pmdviz.scenes import style
-from pmdviz.scenes.geometry import (
-    MOST_STEPS,
-    MOVED,
-    Geometry,
-    GeometryKnobs,
-    density_picture,
-    kl_picture,
-    sentences,
-    start_at,
-    triangle_picture,
-)
 from pmdviz.scenes.words import typeset
 from pmdviz.views.drawing import PictureFigure
 from pmdviz.views.figures import DRAG_JS
@@ -43,16 +33,21 @@ CHART_PX = 240  # px of the two charts
 TIGHT = {"glyph_width": 18, "spacing": 8, "label_standoff": 3}  # px: a phone is narrow
 
 
+Drawn = Callable[[scene.Geometry], Picture]
+
+
 class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
-    def __init__(self, name: str, picture: Callable[[Geometry], Picture], borders: dict = CHART, **look: Any) -> None:
+    def __init__(
+        self, name: str, picture: Callable[[scene.Geometry], Picture], borders: dict = CHART, **look: Any
+    ) -> None:
         self._of, self._borders = picture, borders
-        first = picture(Geometry(GeometryKnobs()))
+        first = picture(scene.Geometry(scene.GeometryKnobs()))
         super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)
         self.legend.update(**TIGHT)
 
-    def show(self, geometry: Geometry) -> None:
+    def show(self, geometry: scene.Geometry) -> None:
         """Draw a setting."""
         self.draw_picture(self._of(geometry))
 
@@ -66,7 +61,7 @@ class TriangleView(GeometryView):
     """Distributions over three states as points of a triangle, with both paths."""
 
     def __init__(self) -> None:
-        super().__init__("triangle", triangle_picture, AROUND, aspect_ratio=ASPECT)
+        super().__init__("triangle", scene.triangle_picture, AROUND, aspect_ratio=ASPECT)
         self.figure.frame_align = False  # the charts' frames are in one column, this one has no axes
         self.figure.axis.visible = self.figure.grid.visible = False
         self.dragged = ColumnDataSource({"x": [], "y": []}, name="dragged")
@@ -125,9 +120,9 @@ def explanation() -> str:
     return f'<div class="captions">{sections}</div>'
 
 
-def found(geometry: Geometry) -> str:
+def found(geometry: scene.Geometry) -> str:
     """What this setting shows, in numbers, as HTML."""
-    formula, *said = sentences(geometry)
+    formula, *said = scene.sentences(geometry)
     return FORMULA.format(formula) + "".join(f"<p>{words}</p>" for words in said)
 
 
@@ -141,12 +136,12 @@ class GeometryPage(Page):
     keys: ClassVar[Mapping[str, str]] = {"space": "toggle", "right": "step", "left": "back", "R": "restart"}
 
     def __init__(self) -> None:
-        charts = {"density": density_picture, "kl": kl_picture}
+        charts = {"density": scene.density_picture, "kl": scene.kl_picture}
         triangle = TriangleView()
         self.views: dict[str, GeometryView] = {"triangle": triangle} | {
             name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
         }
-        self.knobs = GeometryKnobs.defaults()
+        self.knobs = scene.GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
         self._doc: Document | None = None
@@ -174,7 +169,7 @@ class GeometryPage(Page):
             css_classes=["pmdviz-geometry-settings"],
             stylesheets=[css.static("pages.css", "geometry_form")],
         )
-        self.form.rebuild(GeometryKnobs, self._usual)
+        self.form.rebuild(scene.GeometryKnobs, self._usual)
         self.found = text(css_classes=["pmdviz-geometry-found"], **words)
         self.view = pn.Column(
             text(QUESTION, css_classes=["pmdviz-geometry-question"], **words),
@@ -188,9 +183,9 @@ class GeometryPage(Page):
         )
 
     @property
-    def geometry(self) -> Geometry:
+    def geometry(self) -> scene.Geometry:
         """The present picture's values."""
-        return Geometry(self.knobs, self._moved)
+        return scene.Geometry(self.knobs, self._moved)
 
     # A page of the app
 
@@ -227,8 +222,8 @@ class GeometryPage(Page):
         """The start was dragged to a point of the triangle; other values are a forged message."""
         at = [real_number(next(iter(columns.get(axis, ())), None)) for axis in ("x", "y")]
         if None not in at:
-            self._moved = start_at(*np.clip(at, -2.0, 2.0))
-            self._change(start=MOVED)
+            self._moved = scene.start_at(*np.clip(at, -2.0, 2.0))
+            self._change(start=scene.MOVED)
 
     def _change(self, **values: Value) -> None:
         self.knobs = self.knobs.changed(values)
@@ -241,7 +236,7 @@ class GeometryPage(Page):
             view.show(geometry)
         self.found.object = found(geometry)
         self.form.show(self.knobs, self._usual, {})
-        self.playback.enable(ready=True, done=self.knobs.steps == MOST_STEPS, at_start=self.knobs.steps == 0)
+        self.playback.enable(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step
 
@@ -262,19 +257,19 @@ class GeometryPage(Page):
 
     def _go(self, steps: int) -> None:
         """To so many steps, if there are."""
-        if 0 <= steps <= MOST_STEPS and steps != self.knobs.steps:
+        if 0 <= steps <= scene.MOST_STEPS and steps != self.knobs.steps:
             self._change(steps=steps)
 
     def play(self) -> None:
         """One step after the other until the last; after the last from the start."""
-        if self.knobs.steps == MOST_STEPS:
+        if self.knobs.steps == scene.MOST_STEPS:
             self._go(0)
         self._playing = asyncio.get_running_loop().create_task(self._play())
         self._playing.add_done_callback(log_failure)
         self.playback.playing(True)
 
     async def _play(self) -> None:
-        while self.knobs.steps < MOST_STEPS:
+        while self.knobs.steps < scene.MOST_STEPS:
             await asyncio.sleep(EVERY_S)
             await locked(self._go, self.knobs.steps + 1, doc=self._doc)
         self._playing = None  # so that it does not cancel itself

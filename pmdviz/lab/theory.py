@@ -12,22 +12,11 @@ import panel as pn
 from bokeh.document import Document
 
 from pmdviz.engine.history import Row
+from pmdviz.experiments import theory
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
-from pmdviz.experiments.theory import (
-    SMOOTHNESS,
-    STRATEGIES,
-    VARIED,
-    Convergence,
-    ConvergenceKnobs,
-    Rate,
-    Terms,
-    dimension,
-    mean_terms,
-    merged,
-    unrolled,
-)
+from pmdviz.experiments.theory import VARIED
 from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
@@ -47,7 +36,7 @@ from pmdviz.views.stage import PicturesView
 
 SCALE_FREE = (
     "Slopes only: the constants of the bounds are not known. "
-    f"β = {SMOOTHNESS:g} in the bounds and in the KDE's bandwidth."
+    f"β = {theory.SMOOTHNESS:g} in the bounds and in the KDE's bandwidth."
 )
 NO_THEOREM = "No theorem of the paper covers this strategy: only the measurements are shown."
 
@@ -89,17 +78,17 @@ def titles(table: Mapping[str, tuple]) -> dict[str, str]:
     return {entry[0][:1].upper() + entry[0][1:]: name for name, entry in table.items()}
 
 
-def bound_words(rate: Rate, dim: int) -> str:
+def bound_words(rate: theory.Rate, dim: int) -> str:
     """A bound and its slope."""
-    return f"{rate.theorem}: slope {rate.exponent(SMOOTHNESS, dim):.2f} in {rate.x} ({rate.words})"
+    return f"{rate.theorem}: slope {rate.exponent(theory.SMOOTHNESS, dim):.2f} in {rate.x} ({rate.words})"
 
 
 def covered_words(strategy: str) -> str:
     """Which theorems are about a strategy; "" where some are."""
-    return "" if STRATEGIES[strategy].theorems else NO_THEOREM
+    return "" if theory.STRATEGIES[strategy].theorems else NO_THEOREM
 
 
-def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
+def found_words(fit: Fit | None, bounds: list[theory.Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
     """The measured slope next to the bounds' slopes: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
         return spoken("A slope needs runs at two different values.")
@@ -110,7 +99,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
         return HEADLINE.format(f"{words}.") + spoken(
             covered_words(strategy) or "The paper gives no bound for this error."
         )
-    beside = ", ".join(slope for slope, _ in merged(holding, dim))
+    beside = ", ".join(slope for slope, _ in theory.merged(holding, dim))
     headline = HEADLINE.format(f"{words}. {beside}." if beside else f"{words}.")
     whole = [bound_words(bound, dim) for bound in holding]
     terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
@@ -119,7 +108,7 @@ def found_words(fit: Fit | None, bounds: list[Rate], dim: int, letters: Iterable
     return headline + DETAILS.format(spoken(" ".join([*said, SCALE_FREE])))
 
 
-def sweep_chart(rows: Sequence[dict[str, Row]], knobs: ConvergenceKnobs, fit: Fit | None) -> Chart:
+def sweep_chart(rows: Sequence[dict[str, Row]], knobs: theory.ConvergenceKnobs, fit: Fit | None) -> Chart:
     """Every run, the mean over them, the law fitted to all, and the slopes of the bounds."""
     x, y = CONVERGENCE.points(rows, knobs)
     (chart,) = CONVERGENCE.pictures(rows, knobs)
@@ -130,7 +119,7 @@ def sweep_chart(rows: Sequence[dict[str, Row]], knobs: ConvergenceKnobs, fit: Fi
     return chart._replace(series=series)
 
 
-def recurrence_chart(rows: Sequence[Terms]) -> Chart:
+def recurrence_chart(rows: Sequence[theory.Terms]) -> Chart:
     """Theorem 2 step by step: its terms and the measurements, on a log axis."""
     t, series = np.array([row.t for row in rows], float), []
     for name, words in TERMS.items():
@@ -167,7 +156,7 @@ COST_HEAD = (
 )
 
 
-def recurrence_table(rows: Sequence[Terms]) -> str:
+def recurrence_table(rows: Sequence[theory.Terms]) -> str:
     """Theorem 2's terms of every step, in nats."""
     names = ("gamma", "gradient", "kept", "noise", "inexactness", "bound", "proved_inexactness", "proved", "measured")
     body = [[str(row.t), *(number(getattr(row, name)) for name in names)] for row in rows]
@@ -197,7 +186,7 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
     return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
 
 
-CONVERGENCE = Convergence()
+CONVERGENCE = theory.Convergence()
 SEEDS = (4, 8, 20, 50)
 STEPS = 15  # of Theorem 2's table
 SECTIONS = {
@@ -238,7 +227,7 @@ class TheoryPage(Page):
     def _make_controls(self) -> None:
         varied = {each.title: name for name, each in VARIED.items()}
         self.target = select("Posterior", target_titles(), value="gaussian")
-        self.strategy = select("Particles", titles(STRATEGIES), value="particles")
+        self.strategy = select("Particles", titles(theory.STRATEGIES), value="particles")
         self.varied = select("Varied setting", varied, value="mT")
         self.error = select("Error", titles(ERRORS), lambda error: self._redraw(), value="bounded")
         self.seeds = select("Runs at each value", [*SEEDS], value=20)
@@ -383,7 +372,9 @@ class TheoryPage(Page):
         fit = CONVERGENCE.fit(rows, knobs)
         self.sweep_view.show([sweep_chart(rows, knobs, fit)])
         letters = VARIED[knobs.varied].letters
-        self.found.object = found_words(fit, CONVERGENCE.bounds(knobs), dimension(knobs), letters, knobs.strategy)
+        self.found.object = found_words(
+            fit, CONVERGENCE.bounds(knobs), theory.dimension(knobs), letters, knobs.strategy
+        )
 
     def _show_nothing(self, words: str) -> None:
         """Empty axes under words that say why."""
@@ -399,12 +390,12 @@ class TheoryPage(Page):
         self._begin(work, self.recurrence_line, lambda: None, lambda found: self._recurred(found, strategy))
 
     def _recurred(self, found: ExperimentResult, strategy: str) -> str:
-        rows = mean_terms(found.rows)
+        rows = theory.mean_terms(found.rows)
         self.recurrence_view.show([recurrence_chart(rows)])
         self.recurrence_pane.visible = True
         self.recurrence_words.object = recurrence_table(rows)
         loose = rows[-1].proved / max(rows[-1].measured, 1e-12)
-        alone = unrolled(rows)[-1]
+        alone = theory.unrolled(rows)[-1]
         said = (
             f"After {len(rows)} steps KL(p‖q) = {number(rows[-1].measured)} nats. The one-step bound is "
             f"{number(loose, 2)} times larger; the bound accumulated from the start is {number(alone)} nats."

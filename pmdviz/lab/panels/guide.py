@@ -17,16 +17,8 @@ from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.task import TaskSlot, pool_for
-from pmdviz.lab.panels.lesson_card import (
-    NEXT_CLOSED,
-    LessonCard,
-    Standing,
-    StepControls,
-    is_closed,
-    may_leave,
-    parts_of,
-    told,
-)
+from pmdviz.lab.panels import lesson_card
+from pmdviz.lab.panels.lesson_card import LessonCard, Standing
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
@@ -92,10 +84,10 @@ def go_on(guide: Guide) -> None:
     """To the next step."""
     progress = guide.progress
     stopped = progress.is_revealed and progress.may_go_on() and not guide.place.at_work  # a run that failed has no end
-    if stopped or may_leave(progress, guide.standing):
+    if stopped or lesson_card.may_leave(progress, guide.standing):
         guide.go_on()
     else:
-        guide.publish(NEXT_CLOSED)
+        guide.publish(lesson_card.NEXT_CLOSED)
 
 
 ACTS: dict[str, Callable[[Guide], bool | None]] = {
@@ -153,7 +145,7 @@ class Script:
     @property
     def part(self) -> str:
         """The part of the step that is shown; "" for all of them."""
-        return parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
+        return lesson_card.parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
 
     def present(self, on: bool) -> None:
         """One part at a time, or all of them again."""
@@ -175,7 +167,7 @@ class Script:
         if self.part == "reveal" and guide.place.at_work:
             guide.publish(PLAYING)
             return
-        if self._at + 1 >= len(parts_of(guide.progress)):
+        if self._at + 1 >= len(lesson_card.parts_of(guide.progress)):
             guide.go_on()
             return
         self._at += 1
@@ -192,7 +184,7 @@ class Script:
         if self._at > 0 and not guide.progress.done:
             self._at -= 1
         elif guide.go_back():
-            self._at = len(parts_of(guide.progress)) - 1
+            self._at = len(lesson_card.parts_of(guide.progress)) - 1
         guide.show_part()
 
 
@@ -217,7 +209,7 @@ class Guide:
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
-        self.controls = StepControls(own.turn_knob, own.turn_option, own.turn_part)
+        self.controls = lesson_card.StepControls(own.turn_knob, own.turn_option, own.turn_part)
         self.card: LessonCard | None = None
         self._pace, self._work = Throttle(LOOK_EVERY_S), TaskSlot(queues=True)
         self._asked: Hashable = None  # the last judged frame
@@ -371,7 +363,7 @@ class Guide:
         if said is not None:
             self.standing = replace(self.standing, said=said)
         kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
-        self.card.param.update(told=told(self.progress, self.standing), kept=kept)
+        self.card.param.update(told=lesson_card.told(self.progress, self.standing), kept=kept)
         shown = self.script.on and self.progress.is_revealed and self.script.part != "reveal"
         self.places["lab"].hide(() if shown else self.progress.hidden)
         self.close()
@@ -401,7 +393,7 @@ class Guide:
             return True
         if self.progress.is_revealed:
             return self._may_replay(act)
-        if is_closed(self.progress, self.standing):
+        if lesson_card.is_closed(self.progress, self.standing):
             self.publish(FIRST_ANSWER)
             return False
         if self.step.question is not None or self.step.hide:
@@ -477,7 +469,7 @@ class Guide:
 
     def close(self) -> None:
         """Close Play on the pages, or open it."""
-        on = self.is_open and is_closed(self.progress, self.standing)
+        on = self.is_open and lesson_card.is_closed(self.progress, self.standing)
         for name in ("lab", "race"):
             if name in self.pages.built:
                 self.pages.built[name].playback.close(on)

@@ -29,21 +29,11 @@ from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_class
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
-from pmdviz.scenes import data_columns, style
+from pmdviz.scenes import data_columns, style, trace_columns
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
 from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import (
-    CLOCKS,
-    GROUPS,
-    Group,
-    Standing,
-    budget_drawn,
-    clocks_of,
-    columns_due,
-    first_group,
-    usual_clock,
-)
+from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
@@ -98,7 +88,7 @@ def number_html(fields: Mapping[str, Value]) -> str:
     return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
 
 
-def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
+def number_fields(snapshot: Snapshot, group: trace_columns.Group) -> dict[str, str]:
     """The first column of a group now, and the value of independent draws; "" for a number that was not computed."""
     frame, name = snapshot.frame, next(iter(group.metrics))
     value = None
@@ -325,7 +315,7 @@ class Screen(LiveScreen[Snapshot]):
         title: dict[str, Json] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
         self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
-        self.clock = select("x-axis", _by_words(CLOCKS), self._choose_clock)
+        self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
 
@@ -411,13 +401,13 @@ class Screen(LiveScreen[Snapshot]):
             titles = _titles(found) | (DATA if with_data else {})
             usual = wished if wished is not None else PRESETS[preset].trace if preset in PRESETS else ""
             stays = not turned and self.group.value in titles.values()
-            other = usual if usual in found else first_group(found)
+            other = usual if usual in found else trace_columns.first_group(found)
             self.group.param.update(options=titles, value=self.group.value if stays else other)
             self._offer_second(found)
 
-    def _offer_second(self, found: Mapping[str, Group]) -> None:
+    def _offer_second(self, found: Mapping[str, trace_columns.Group]) -> None:
         """Other traces than the first ones, below them; the same as before where the target has them."""
-        others = [key for key in (self.below.value, SECOND, first_group(found), *found) if key in found]
+        others = [key for key in (self.below.value, SECOND, trace_columns.first_group(found), *found) if key in found]
         chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
         self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
@@ -462,7 +452,10 @@ class Screen(LiveScreen[Snapshot]):
 
     def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
-        clocks, counted = _by_words(clocks_of(frame.target)), usual_clock(frame.method, frame.budget_unit)
+        clocks, counted = (
+            _by_words(trace_columns.clocks_of(frame.target)),
+            trace_columns.usual_clock(frame.method, frame.budget_unit),
+        )
         turned = self._counted != counted or self.clock.value not in clocks.values()
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
@@ -483,7 +476,7 @@ class Screen(LiveScreen[Snapshot]):
         if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
             return
         floors = snapshot.frame.floors
-        budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
+        budget = trace_columns.budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
         points, standing = snapshot.points.of, _standing(snapshot)
         self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
@@ -517,10 +510,12 @@ class Screen(LiveScreen[Snapshot]):
         self.mark("pmdviz-large", presenter)
 
 
-def _standing(snapshot: Snapshot) -> Standing:
+def _standing(snapshot: Snapshot) -> trace_columns.Standing:
     """The position in the run so far, and the run compared with it."""
     at, ghost = snapshot.frame.iteration, snapshot.ghost
-    return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
+    return trace_columns.Standing(
+        at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else ""
+    )
 
 
 def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
@@ -539,7 +534,7 @@ def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
     return {words: clock for clock, words in clocks.items()}
 
 
-def _titles(groups: Mapping[str, Group]) -> dict[str, str]:
+def _titles(groups: Mapping[str, trace_columns.Group]) -> dict[str, str]:
     """Title -> key, for a menu."""
     return {group.title: key for key, group in groups.items()}
 

@@ -14,21 +14,9 @@ from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.setup import DiagnosisPanel
 from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
+from pmdviz.scenes import words as wording
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
-from pmdviz.scenes.words import (
-    INDEPENDENT_DRAWS,
-    UNKNOWN,
-    below_words,
-    count,
-    duration,
-    headline,
-    marked,
-    number,
-    observations_used,
-    short,
-    state,
-    whole_sentence,
-)
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
 
 # The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
 
@@ -88,12 +76,12 @@ def step_words(snapshot: Snapshot) -> str:
     )
 
 
-def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
+def result_words(snapshot: Snapshot, unknown: str = wording.UNKNOWN) -> str:
     """The result once the run is over: "Done: 20,000 observations used. TV 0.086; independent draws: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
     counted = "observations used" if frame.budget_unit == "data" else "evaluations made"
     over = f"Done: {count(frame.spent)} {counted}{why}."
-    found = headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
+    found = wording.headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
     return (
         f"{over} {found[0]}"
         if found
@@ -114,15 +102,15 @@ def slow_words(snapshot: Snapshot) -> str:
     seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.target)
     if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
         return ""
-    longest = duration(max(seconds, snapshot.step_seconds))
+    longest = wording.duration(max(seconds, snapshot.step_seconds))
     knobs = snapshot.frame.knobs
     name, value = heaviest(knobs, snapshot.frame.target)
     return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
 
 
-def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> str:
+def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = wording.UNKNOWN) -> str:
     """The line of the status panel for all but the state and the step."""
-    below = "" if playing else below_words(snapshot.frame)
+    below = "" if playing else wording.below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
         specs = snapshot.frame.knobs.specs()
@@ -134,7 +122,7 @@ def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unkno
     return " · ".join(more)
 
 
-def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> Fields:
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = wording.UNKNOWN) -> Fields:
     """What the status panel says: budget bar, state, what the step did, and one line for all else.
 
     `unknown` is shown for a floor that is not known.
@@ -142,8 +130,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
-        "of": observations_used(snapshot.frame) if budget else "no budget: endless",
-        "pmdviz-status": state(snapshot.frame, unknown),
+        "of": wording.observations_used(snapshot.frame) if budget else "no budget: endless",
+        "pmdviz-status": wording.state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),
         "more": more_words(snapshot, extra, playing, unknown),
@@ -164,7 +152,7 @@ def fields_html(fields: Mapping[str, Value]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     if f["live"] != "off":
-        f |= {name: marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
+        f |= {name: wording.marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
     timed = "last" in f
     filled = 100.0 * float(f["at"]) / float(f["end"]) if timed else f["share"]
     return (
@@ -266,7 +254,7 @@ def _numeric(change: Change) -> bool:
 
 def _value(knob: KnobSpec, change: Change, value: Any) -> str:
     """A setting with a value, in words."""
-    return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
+    return f"{knob.label} {wording.short(value) if _numeric(change) else knob.said(str(value))}"
 
 
 def rest_words(snapshot: Snapshot) -> str:
@@ -274,7 +262,7 @@ def rest_words(snapshot: Snapshot) -> str:
     frame = snapshot.frame
     tv, floor = frame.metric("tv"), frame.floors["floor_tv"]
     if tv is None or not floor:
-        return ", ".join(headline(frame))
+        return ", ".join(wording.headline(frame))
     good = tv <= CLOSE * floor
     judged = f"as close as {INDEPENDENT_DRAWS}" if good else f"{tv / floor:.1f} times the TV of {INDEPENDENT_DRAWS}"
     return f"TV {number(tv)}: {judged}."
