@@ -39,9 +39,7 @@ Drawn = Callable[[scene.Geometry], Picture]
 class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
-    def __init__(
-        self, name: str, picture: Callable[[scene.Geometry], Picture], borders: dict = CHART, **look: Any
-    ) -> None:
+    def __init__(self, name: str, picture: Drawn, borders: dict = CHART, **look: Any) -> None:
         self._of, self._borders = picture, borders
         first = picture(scene.Geometry(scene.GeometryKnobs()))
         super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)

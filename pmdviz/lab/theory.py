@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import resources
-from typing import Any
 
 import numpy as np
 import panel as pn
@@ -22,10 +22,10 @@ from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.links import NOTHING, Asked
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot
+from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement
 from pmdviz.lab.page import Page
-from pmdviz.lab.panels.experiments import ExperimentsPanel, table
+from pmdviz.lab.panels.experiments import ExperimentsPanel, measured_words, table
 from pmdviz.lab.panels.sharing import read
 from pmdviz.lab.panels.widgets import WIDE, Section, WorkLine, select, small_button, spoken, text
 from pmdviz.scenes.words import number, typeset
@@ -70,6 +70,7 @@ TERMS = {  # of Theorem 2, in the picture
     "proved": "allowed, as proved", "bound": "allowed, as printed", "noise": "γ²/2 ‖g‖²", "kept": "(1−γ) KL",
     "proved_inexactness": "εₜ, as proved", "measured": "measured",
 }  # fmt: skip
+CONVERGENCE = theory.Convergence()
 SMALLEST = 1e-5  # nats; smaller values have no place on the log axis
 
 
@@ -88,23 +89,22 @@ def covered_words(strategy: str) -> str:
     return "" if theory.STRATEGIES[strategy].theorems else NO_THEOREM
 
 
-def found_words(fit: Fit | None, bounds: list[theory.Rate], dim: int, letters: Iterable[str], strategy: str) -> str:
+def found_words(fit: Fit | None, knobs: theory.ConvergenceKnobs) -> str:
     """The measured slope next to the bounds' slopes: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
         return spoken("A slope needs runs at two different values.")
+    bounds, dim, letters = CONVERGENCE.bounds(knobs), theory.dimension(knobs), VARIED[knobs.varied].letters
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
     words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
     holding = [bound for bound in bounds if bound.holds(letters)]
     if not bounds:
-        return HEADLINE.format(f"{words}.") + spoken(
-            covered_words(strategy) or "The paper gives no bound for this error."
-        )
+        why = covered_words(knobs.strategy) or "The paper gives no bound for this error."
+        return HEADLINE.format(f"{words}.") + spoken(why)
     beside = ", ".join(slope for slope, _ in theory.merged(holding, dim))
     headline = HEADLINE.format(f"{words}. {beside}." if beside else f"{words}.")
-    whole = [bound_words(bound, dim) for bound in holding]
-    terms = [bound_words(bound, dim) for bound in bounds if not bound.holds(letters)]
-    said = [f"{'; '.join(whole)}."] if whole else []
-    said += [f"Not shown: the full bound does not fall at this rate here: {'; '.join(terms)}."] if terms else []
+    whole, terms = ("; ".join(bound_words(b, dim) for b in bounds if b.holds(letters) is on) for on in (True, False))
+    said = [f"{whole}."] if whole else []
+    said += [f"Not shown: the full bound does not fall at this rate here: {terms}."] if terms else []
     return headline + DETAILS.format(spoken(" ".join([*said, SCALE_FREE])))
 
 
@@ -186,7 +186,6 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
     return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
 
 
-CONVERGENCE = theory.Convergence()
 SEEDS = (4, 8, 20, 50)
 STEPS = 15  # of Theorem 2's table
 SECTIONS = {
@@ -195,9 +194,6 @@ SECTIONS = {
     "costs": ("Table 1: time and memory", ABOUT_COSTS),
     "experiments": ("Every experiment", ABOUT_EXPERIMENTS),
 }
-Look = Callable[[], None]
-End = Callable[[Any], str]
-Stopped = Callable[[BaseException], None]
 
 
 class TheoryPage(Page):
@@ -207,7 +203,6 @@ class TheoryPage(Page):
         self.work: Measurement | None = None
         self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
         self._line: WorkLine | None = None  # of the work under way
-        self._draw: Look = lambda: None  # what that work has found so far
         stored = json.loads(STORED.read_text(encoding="utf-8"))
         self._rows: list[dict[str, Row]] = stored["rows"]
         self._measured: dict[str, Value] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
@@ -257,18 +252,13 @@ class TheoryPage(Page):
             "costs": (self.cost_line.view, self.cost_words),
             "experiments": (self.experiments.view,),
         }
-        self.sections = {
-            key: Section(key=key, title=title, opened=key == opened, **WIDE) for key, (title, _) in SECTIONS.items()
-        }
-        about = {key: text(words, stylesheets=tables) for key, (_, words) in SECTIONS.items()}
-        self.view = pn.Column(
-            text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")]),
-            Section(places=[[key, one.title] for key, one in self.sections.items()], **WIDE),
-            *(part for key, own in parts.items() for part in (self.sections[key], about[key], *own)),
-            stylesheets=[css.static("pages.css", "theory")],
-            css_classes=["pmdviz-theory"],
-            **WIDE,
-        )
+        question = text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")])
+        contents = Section(places=[[key, title] for key, (title, _) in SECTIONS.items()], **WIDE)
+        look = {"stylesheets": [css.static("pages.css", "theory")], "css_classes": ["pmdviz-theory"], **WIDE}
+        self.view, self.sections = pn.Column(question, contents, **look), {}
+        for key, (title, about) in SECTIONS.items():
+            self.sections[key] = Section(key=key, title=title, opened=key == opened, **WIDE)
+            self.view.extend([self.sections[key], text(about, stylesheets=tables), *parts[key]])
 
     @property
     def said(self) -> pn.pane.HTML:
@@ -305,40 +295,44 @@ class TheoryPage(Page):
     # Work
 
     def _begin(
-        self, work: Measurement, line: WorkLine, look: Look, end: End, stopped: Stopped = lambda error: None
+        self,
+        work: Measurement,
+        line: WorkLine,
+        end: Callable[[ExperimentResult], str],
+        look: Callable[[], None] = lambda: None,
+        stopped: Callable[[BaseException], None] = lambda error: None,
     ) -> None:
         """Follow `work` and say in `line` how far it is: `look` draws what there is, `end` the result.
 
         `end` says what came out; `stopped` gets the reason if nothing did.
         """
-        self.work, self._line, self._draw = work, line, look
-        for button in self.buttons.values():
-            button.disabled = True
-        line.show(True)
-        self._progress()
-        self._slot.follow(work, lambda task: self._show_end(task, end, stopped))
 
-    def _show_end(self, task: Task, end: End, stopped: Stopped) -> None:
-        if not self._rows:
-            self._show_nothing(EMPTY_WORDS)
-        found = task.outcome()
-        self._draw()
-        self._line.say(found.words or end(found.result))
-        if found.error is not None:
-            stopped(found.error)
+        def ended(task: Task) -> None:
+            if not self._rows:
+                self._show_nothing(EMPTY_WORDS)
+            found = task.outcome()
+            look()
+            line.say(found.words or end(found.result))
+            if found.error is not None:
+                stopped(found.error)
+            self._show_running(False)
+            self.on_note("")
+
+        self.work, self._line, self._draw = work, line, look
+        self._show_running(True)
+        self._slot.follow(work, ended)
+        self._look()
+
+    def _show_running(self, on: bool) -> None:
         for button in self.buttons.values():
-            button.disabled = False
-        self._line.show(False)
-        self.on_note("")
+            button.disabled = on
+        self._line.show(on)
 
     def _look(self) -> None:
         if self._slot.running:
-            self._progress()
+            self._line.say(self.work.words)
+            self.on_note(self.work.short)
             self._draw()
-
-    def _progress(self) -> None:
-        self._line.say(self.work.words)
-        self.on_note(self.work.short)
 
     def _cancel(self) -> None:
         if self.work is not None:
@@ -356,11 +350,7 @@ class TheoryPage(Page):
         rows = self._rows
 
         work = Measurement(lambda tell: _run("convergence", knobs, tell, rows.append), "runs")
-        self._begin(work, self.line, self._redraw, self._swept)
-
-    def _swept(self, found: ExperimentResult) -> str:
-        failed = f" {len(found.failed)} could not be computed: {found.failed[0]}" if found.failed else ""
-        return f"{len(found.rows):,} runs measured.{failed}"
+        self._begin(work, self.line, partial(measured_words, "runs"), self._redraw)
 
     def _redraw(self) -> None:
         """Draw the rows that are there; another error needs no new runs."""
@@ -371,10 +361,7 @@ class TheoryPage(Page):
         knobs = CONVERGENCE.Knobs.checked({**self._measured, "error": self.error.value})
         fit = CONVERGENCE.fit(rows, knobs)
         self.sweep_view.show([sweep_chart(rows, knobs, fit)])
-        letters = VARIED[knobs.varied].letters
-        self.found.object = found_words(
-            fit, CONVERGENCE.bounds(knobs), theory.dimension(knobs), letters, knobs.strategy
-        )
+        self.found.object = found_words(fit, knobs)
 
     def _show_nothing(self, words: str) -> None:
         """Empty axes under words that say why."""
@@ -387,7 +374,7 @@ class TheoryPage(Page):
         strategy = self.strategy.value
         knobs = {"target": self.target.value, "strategy": strategy, "runs": RUNS, "steps": STEPS}
         work = Measurement(lambda tell: _run("recurrence", knobs, tell), "runs")
-        self._begin(work, self.recurrence_line, lambda: None, lambda found: self._recurred(found, strategy))
+        self._begin(work, self.recurrence_line, lambda found: self._recurred(found, strategy))
 
     def _recurred(self, found: ExperimentResult, strategy: str) -> str:
         rows = theory.mean_terms(found.rows)
@@ -404,7 +391,7 @@ class TheoryPage(Page):
 
     def _costs(self) -> None:
         work = Measurement(lambda tell: _run("costs", {}, tell), "measurements")
-        self._begin(work, self.cost_line, lambda: None, self._costed)
+        self._begin(work, self.cost_line, self._costed)
 
     def _costed(self, found: ExperimentResult) -> str:
         self.cost_words.object = cost_table(costs_of(found.rows))
@@ -415,18 +402,15 @@ class TheoryPage(Page):
         if (self.work is None or self.work.over) and self.gate("experiment"):
             panel.results.begin(work)
             measured = Measurement(work.act, "cases")
-            self._begin(measured, panel.line, panel.results.look, self._experimented, panel.stopped)
+            self._begin(measured, panel.line, self._experimented, panel.results.look, panel.stopped)
 
     def _experimented(self, result: ExperimentResult) -> str:
-        words = self.experiments.ended(result)
+        self.experiments.results.look()
         self.on_show(result)
-        return words
+        return measured_words("rows", result)
 
 
 def _run(
-    name: str,
-    knobs: dict[str, Value],
-    tell: Callable[[int, int], None],
-    on_row: Callable[[Row], None] = lambda row: None,
+    name: str, knobs: dict[str, Value], tell: Tell, on_row: Callable[[Row], None] = lambda row: None
 ) -> ExperimentResult:
     return run_experiment(name, knobs, workers=WORKERS, progress=tell, niceness=GIVES_WAY, on_row=on_row)

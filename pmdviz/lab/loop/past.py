@@ -74,10 +74,8 @@ class PageTrace:
         self._follow(recipe)
         self._cut(frame.iteration)
         asked = [name in CLOCKS_FIRST or name in due for name in self._names]
-        row = [
-            trace_columns.value_of(frame, name) if wanted else np.nan
-            for name, wanted in zip(self._names, asked, strict=True)
-        ]
+        pairs = zip(self._names, asked, strict=True)
+        row = [trace_columns.value_of(frame, name) if wanted else np.nan for name, wanted in pairs]
         if self._length == self._room.shape[1]:
             self._room = np.concatenate([self._room, np.empty_like(self._room)], axis=1)
         self._room[:, self._length] = row, asked

@@ -9,11 +9,11 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Experiment, Picture, TooMuch
+from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.links import NOTHING, Asked
+from pmdviz.lab.links import Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.panels.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
@@ -66,12 +66,10 @@ class ExperimentResults:
         )
         self.about.object = f"<p>{_about(self.work)}</p>"
         self.pictures.show(found.pictures)
-        self._show_end(found.summary, found.examples)
-
-    def _show_end(self, summary: Sequence[Mapping[str, Value | None]], examples: Sequence[Picture]) -> None:
-        self.summary.object = _summary(summary)
-        self.near.object = f'<div class="pmdviz-heading" role="heading" aria-level="3">{NEAR}</div>' if examples else ""
-        self.examples.show(examples, self.pictures.colours)
+        self.summary.object = _summary(found.summary)
+        near = f'<div class="pmdviz-heading" role="heading" aria-level="3">{NEAR}</div>'
+        self.near.object = near if found.examples else ""
+        self.examples.show(found.examples, self.pictures.colours)
 
     def _csv(self) -> io.StringIO:
         return io.StringIO(self.work.result.csv() if self.work is not None else "")
@@ -112,11 +110,7 @@ class ExperimentsPanel:
     """The chosen settings and the last run's rows. `begin(work)` starts one, `cancel()` ends it; a link `asked`."""
 
     def __init__(
-        self,
-        begin: Callable[[ExperimentWork], None],
-        cancel: Callable[[], None],
-        ack: Acknowledge,
-        asked: Asked = NOTHING,
+        self, begin: Callable[[ExperimentWork], None], cancel: Callable[[], None], ack: Acknowledge, asked: Asked
     ) -> None:
         self._begin, self._busy = begin, False
         titles = {each.title: name for name, each in sorted(EXPERIMENTS.items())}
@@ -126,40 +120,25 @@ class ExperimentsPanel:
         self.about, self.form = text(margin=(4, 0)), KnobForm(self._turn)
         self.button = small_button("Run the experiment", self.run, color="primary", variant="solid")
         self.insist = small_button("Run it anyway", lambda: self.run(insist=True), visible=False)
-        self.choice, trouble = self._opened(asked)
+        self.choice, trouble = usual(self.chosen.value), ""
+        try:
+            self.choice = read(asked) or self.choice
+        except InputError as error:
+            trouble = BAD_LINK.format(error)
         self.sharing = PageSharing(ack, experiment_query, "?page=theory")
         self.sharing.shown, self.results = self.choice, ExperimentResults()
         buttons = self.button, self.insist, self.sharing.button, self.results.download
-        self.line = WorkLine("", cancel, *buttons)
+        self.line = WorkLine(trouble, cancel, *buttons)
         self._lay_out()
         self._show()
-        if trouble:
-            self.line.say(BAD_LINK.format(trouble))
-
-    def _opened(self, asked: Asked) -> tuple[Choice, str]:
-        """What a link says, and why it could not be read."""
-        first = usual(self.chosen.value)
-        try:
-            return read(asked) or first, ""
-        except InputError as error:
-            return first, str(error)
 
     def _lay_out(self) -> None:
-        said = self.line.view, self.sharing.said
+        said = self.line.view, self.sharing.said, self.results.view
         parts = self.chosen, self.preset, self.about, self.form
         controls = pn.Column(*parts, css_classes=["pmdviz-experiment-setup"], **WIDE)
-        right = pn.Column(*said, self.results.view, css_classes=["pmdviz-experiment-run"], **WIDE)
-        self.view = pn.Column(
-            controls,
-            right,
-            stylesheets=[css.static("pages.css", "experiments")],
-            css_classes=["pmdviz-experiments"],
-            **WIDE,
-        )
-
-    @property
-    def _experiment(self) -> Experiment:
-        return EXPERIMENTS[self.choice.experiment]
+        right = pn.Column(*said, css_classes=["pmdviz-experiment-run"], **WIDE)
+        look = {"stylesheets": [css.static("pages.css", "experiments")], "css_classes": ["pmdviz-experiments"]}
+        self.view = pn.Column(controls, right, **look, **WIDE)
 
     # What a person chooses
 
@@ -185,15 +164,14 @@ class ExperimentsPanel:
 
     def _show(self) -> None:
         """Set the controls to the chosen settings."""
-        made, preset = self._experiment, self.choice.preset
+        made, preset = EXPERIMENTS[self.choice.experiment], self.choice.preset
         self._busy = True
         try:
             self.chosen.value, self.preset.value = self.choice.experiment, preset
         finally:
             self._busy = False
-        asks = (
-            f'<p class="pmdviz-question">{html.escape(find_experiment_preset(preset).question)}</p>' if preset else ""
-        )
+        question = html.escape(find_experiment_preset(preset).question) if preset else ""
+        asks = f'<p class="pmdviz-question">{question}</p>' if preset else ""
         self.about.object = f"{asks}{html.escape(made.about)} Source: {html.escape(made.source)}."
         self.form.rebuild(made.Knobs, made.Knobs.defaults().as_dict())
         self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict(), {})
@@ -205,12 +183,6 @@ class ExperimentsPanel:
         self.insist.visible = False
         self._begin(ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist))
 
-    def ended(self, result: ExperimentResult) -> str:
-        """The closing sentence."""
-        self.results.look()
-        failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
-        return f"{len(result.rows):,} rows measured.{failed}"
-
     def stopped(self, error: BaseException) -> None:
         """It stopped, or was refused: a person may insist where that helps."""
         self.results.look()
@@ -221,6 +193,12 @@ class ExperimentsPanel:
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
         self.results.set_theme(dark)
+
+
+def measured_words(what: str, result: ExperimentResult) -> str:
+    """The closing sentence on a result; `what` are its rows."""
+    failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
+    return f"{len(result.rows):,} {what} measured.{failed}"
 
 
 def table(

@@ -452,10 +452,8 @@ class Screen(LiveScreen[Snapshot]):
 
     def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
-        clocks, counted = (
-            _by_words(trace_columns.clocks_of(frame.target)),
-            trace_columns.usual_clock(frame.method, frame.budget_unit),
-        )
+        clocks = _by_words(trace_columns.clocks_of(frame.target))
+        counted = trace_columns.usual_clock(frame.method, frame.budget_unit)
         turned = self._counted != counted or self.clock.value not in clocks.values()
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
@@ -513,9 +511,8 @@ class Screen(LiveScreen[Snapshot]):
 def _standing(snapshot: Snapshot) -> trace_columns.Standing:
     """The position in the run so far, and the run compared with it."""
     at, ghost = snapshot.frame.iteration, snapshot.ghost
-    return trace_columns.Standing(
-        at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else ""
-    )
+    here = at if at < snapshot.last else None
+    return trace_columns.Standing(here, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
 def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
