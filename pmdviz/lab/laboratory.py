@@ -135,7 +135,7 @@ class Lab(LivePage[Snapshot]):
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
-        self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        self.sharing = Sharing(self.screen.ack, link)
         self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
     def _make_sheets(self) -> None:
@@ -241,7 +241,7 @@ class Lab(LivePage[Snapshot]):
         It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
         """
         self._recipe, self._link = limits.check(link.recipe), link
-        sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        sharing = Sharing(self.screen.ack, link)
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             made = Runner(begun(self._recipe), preset=self._preset_of())
@@ -268,7 +268,7 @@ class Lab(LivePage[Snapshot]):
             return
         if isinstance(what, Link):
             self.commands.begin("new run", recipe=what.recipe)
-            self.sharing = Sharing(self.screen.ack, what, self.screen.actions.say)
+            self.sharing = Sharing(self.screen.ack, what)
             self.live.do("going to the iteration of the link", self.sharing.arrive)
             return
         self._freeze()
@@ -418,7 +418,9 @@ class Lab(LivePage[Snapshot]):
             self.commands.act(name)
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
-        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
+        if (last := self._last) is not None:
+            hint = " (Export, recipe as JSON)"
+            self.screen.actions.put_link(lambda: self.sharing.query(last, start, page), hint)
 
     def _begin_race(self, race: RaceRecipe) -> None:
         """Race two settings on the page for that; without such a page, copy the Python that does it."""

@@ -29,7 +29,7 @@ def alone(monkeypatch):
 
 def visitor(recipe=RECIPE, at=AT, digest=""):
     """A visitor of a link, and the act that the live loop is given."""
-    return Runner(recipe), Sharing(Acknowledge(), Link(recipe, at, digest), lambda words: None)
+    return Runner(recipe), Sharing(Acknowledge(), Link(recipe, at, digest))
 
 
 def arrived(runner, sharing):

@@ -16,7 +16,7 @@ from pmdviz.lab import css
 from pmdviz.lab.links import Asked
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
-from pmdviz.lab.panels.sharing import Choice, PageSharing, changed, experiment_query, of_preset, read, usual
+from pmdviz.lab.panels.sharing import Choice, PageSharing, asked_of, changed, of_preset, read, usual
 from pmdviz.lab.panels.widgets import SMALL, WIDE, KnobForm, WorkLine, as_text, select, small_button, text
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
@@ -125,7 +125,7 @@ class ExperimentsPanel:
             self.choice = read(asked) or self.choice
         except InputError as error:
             trouble = BAD_LINK.format(error)
-        self.sharing = PageSharing(ack, experiment_query, "?page=theory")
+        self.sharing = PageSharing(ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory")
         self.sharing.shown, self.results = self.choice, ExperimentResults()
         buttons = self.button, self.insist, self.sharing.button, self.results.download
         self.line = WorkLine(trouble, cancel, *buttons)
