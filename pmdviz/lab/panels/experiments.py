@@ -13,7 +13,7 @@ from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.links import Asked
+from pmdviz.lab.links import Asked, experiment_query
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.panels.sharing import Choice, PageSharing, asked_of, changed, of_preset, read, usual

@@ -41,6 +41,7 @@ from pmdviz.lab.panels.widgets import (
     set_value,
     set_words,
     small_button,
+    spoken,
     text,
 )
 from pmdviz.scenes.words import whole_sentence
@@ -168,13 +169,14 @@ class FitPanel:
             self.work.forget()
             self._offer(snapshot.frame.target)
             self._tell()
-        elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
+        else:
+            self._say_outcome()
 
-    @property
-    def _moved_on(self) -> bool:
-        """Whether the frame on show differs from the tested one."""
-        return self._last is None or self.work.frame is None or not _alike(self.work.frame, self._last.frame)
+    def _say_outcome(self) -> None:
+        frame, outcome = self.work.frame, self.work.outcome
+        if frame is not None and outcome is not None:
+            moved_on = self._last is None or not _alike(frame, self._last.frame)
+            set_words(self.said, words_of(outcome, frame.iteration, moved_on))
 
     def _offer(self, target: Target) -> None:
         """The tests that apply to a target. Its reference is there: the run has been measured by it."""
@@ -198,7 +200,7 @@ class FitPanel:
         if running:
             set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
         elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
+            self._say_outcome()
         elif self.work.frame is not None:
             set_words(self.said, _line(CANCELLED))
 
@@ -217,23 +219,18 @@ def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
 
 
 def _line(words: str, old: bool = False) -> str:
-    """A line that a screen reader says when it changes."""
-    name = "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said"
-    return f'<div role="status" class="{name}">{html.escape(words)}</div>'
+    return spoken(words, "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said")
 
 
 def _alike(one: Frame, other: Frame) -> bool:
     """Whether two frames hold the same sample; a run that was begun again comes to the same iterations."""
-    if one.iteration != other.iteration:
-        return False
-    pairs = (one.particles, other.particles), (one.weights, other.weights)
-    return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+    same = one.iteration == other.iteration and np.array_equal(one.particles, other.particles)
+    return same and np.array_equal(one.weights, other.weights)
 
 
 def _run_of(snapshot: Snapshot) -> tuple[tuple, str, int]:
     """What stays the same within a run."""
-    frame: Frame = snapshot.frame
-    return frame.target.key, frame.method.name, snapshot.recipe.seed
+    return snapshot.frame.target.key, snapshot.frame.method.name, snapshot.recipe.seed
 
 
 # Export: what kind of file, how it looks, how far it is, and the file itself.
@@ -299,9 +296,7 @@ class ExportPanel:
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
         lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
         first = next(suffix for suffix in WRITERS if suffix not in lost)
-        self.kind = LabelledSelect(
-            label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
-        )
+        self.kind = LabelledSelect(label="Kind of file", options=kinds, value=first, disabled_options=[*lost], **wide)
         self._able = {name: [kind for kind in found if kind not in lost] for name, found in CARDS.items()}
         named = [[name, ", ".join(kind[1:].upper() for kind in found)] for name, found in self._able.items() if found]
         self.cards = ExportCards(self._choose, cards=named, margin=(4, 8))
@@ -324,9 +319,8 @@ class ExportPanel:
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
             self.look = self.look.replaced(live=name == RUNS)
-            if self.kind.value == self._able[name][0]:
-                self._show_form()
             self.kind.value = self._able[name][0]
+            self._show_form()
 
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
@@ -371,9 +365,7 @@ class ExportPanel:
         try:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
-            work.clear()
-            self._withdraw()
-            self._say(error.on_page)
+            self._refuse(work, error.on_page)
             return
         self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
@@ -403,21 +395,21 @@ class ExportPanel:
             self._offer(work)
             self._say(f"{found.result.name} is ready.")
         else:
-            work.clear()
-            self._withdraw()
-            self._say(found.words)
+            self._refuse(work, found.words)
 
     def _offer(self, work: ExportTask) -> None:
         """The new file instead of the one before."""
         if self._ready is not None:
             self._ready.clear()
         self._ready = work
-        words = f"Download {work.name} ({_size(work.path)})"
+        words = f"Download {work.name} ({work.path.stat().st_size / 1e6:.2f} MB)"
         self.download.param.update(data="", filename=work.name, label=words, visible=True)
 
-    def _withdraw(self) -> None:
+    def _refuse(self, work: ExportTask, words: str) -> None:
         """Offer no file with an error: it would be taken for the one that was asked for."""
+        work.clear()
         self.download.visible = False
+        self._say(words)
 
     def _cancel(self) -> None:
         if self.work is not None and not self.work.over:  # a click may come when the file is just ready
@@ -425,11 +417,8 @@ class ExportPanel:
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        in_a_while(FREE_AFTER_S, self._doc, self._free)
+        in_a_while(FREE_AFTER_S, self._doc, lambda: self.download.param.update(data=""))
         return self._ready.path
-
-    def _free(self) -> None:
-        self.download.data = ""
 
     def stop(self) -> None:
         """The page is closed: end the work and delete the files."""
@@ -438,7 +427,7 @@ class ExportPanel:
                 work.cancel()
 
     def _say(self, words: str) -> None:
-        self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+        self.said.object = spoken(words, "pmdviz-export-status")
 
 
 def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
@@ -447,11 +436,6 @@ def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
         return ""
     kinds = " and ".join(suffix[1:].upper() for suffix in lost)
     command = install_command(dict.fromkeys(module for modules in lost.values() for module in modules))
-    return (
-        f'<div class="pmdviz-export-lost">{kinds} cannot be chosen here: a library is not installed. In a terminal of '
-        f"the computer that serves this page: <code>{html.escape(command)}</code> Then reload the page.</div>"
-    )
-
-
-def _size(path: Path) -> str:
-    return f"{path.stat().st_size / 1e6:.2f} MB"
+    words = f"{kinds} cannot be chosen here: a library is not installed. In a terminal of the computer that serves"
+    how = f"this page: <code>{html.escape(command)}</code> Then reload the page."
+    return f'<div class="pmdviz-export-lost">{words} {how}</div>'

@@ -151,9 +151,8 @@ def _cell(value: float | None) -> list[Any]:
 def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
     if entry is None or entry.get(f"{name}_mean") is None:
         return [None, "–"]
-    mean, spread = entry[f"{name}_mean"], entry[f"{name}_sd"]
+    mean, spread, alone = entry[f"{name}_mean"], entry[f"{name}_sd"], entry["runs_in_one_mode"]
     sd = "" if spread is None else f" ± {number(spread, 2)}"
-    alone = entry["runs_in_one_mode"]
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
@@ -192,14 +191,9 @@ AFTER = {
 
 def columns(shown: Sequence[Metric]) -> list[list[str]]:
     """Key, title and words of each column, with these metrics in the middle."""
-    middle = {slot: _measured(metric) for slot, metric in zip(SLOTS, shown, strict=False)}
+    middle = {slot: (one.label, whole_sentence(one.about)) for slot, one in zip(SLOTS, shown, strict=False)}
     first = shown[0].title if shown else ""
     return [[key, title.format(first), words] for key, (title, words) in {**BEFORE, **middle, **AFTER}.items()]
-
-
-def _measured(metric: Metric) -> tuple[str, str]:
-    """Title and words of a metric's column."""
-    return metric.label, whole_sentence(metric.about)
 
 
 class RaceTable(JSComponent):
@@ -266,14 +260,12 @@ class RaceScreen(LiveScreen):
         self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
-        self.table = RaceTable(margin=0, columns=columns(shown))
-        self.playback = playback
-        sheets = [css.TEXT, css.static("pages.css", "race_heading")]
-        self.heading = text(
-            question_of(recipe),
-            css_classes=["pmdviz-race-heading"],
-            stylesheets=sheets,
-        )
+        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), playback
+        look = {
+            "css_classes": ["pmdviz-race-heading"],
+            "stylesheets": [css.TEXT, css.static("pages.css", "race_heading")],
+        }
+        self.heading = text(question_of(recipe), **look)
         self._scene: Scene | None = None
         self.switches = LayerSwitches(self.tiles.toggle, self._colours)
         self.legend = self.switches.view
@@ -296,7 +288,7 @@ class RaceScreen(LiveScreen):
     def _options(self, bands: Callable[[int], None]) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in CLOCKS.items()}
-        self.clock = select("Traces against", clocks, self._against, width=240, **look)
+        self.clock = select("Traces against", clocks, self._choose_clock, width=240, **look)
         self.above = select("Upper trace", {}, self._choose_above, width=190, **look)
         self.below = select("Lower trace", {}, self._choose_below, width=190, **look)
         self.seeds = select("Bands over", SEEDS, value=8, width=120, **look)
@@ -356,8 +348,8 @@ class RaceScreen(LiveScreen):
             self._asked = chosen
             self._look_at_traces(chosen)
 
-    def _against(self, clock: str) -> None:
-        self._choose_clock(clock)
+    def _choose_clock(self, clock: str) -> None:
+        super()._choose_clock(clock)
         self._draw_difference()
 
     def _place(self, x: float) -> int | None:
@@ -408,11 +400,6 @@ class RaceScreen(LiveScreen):
             self.switches.name(tile_words(scene))
             self.switches.set_theme(*self._look)
 
-    def _offer(self, scene: RaceScene) -> None:
-        """The pictures that there are of the target by every entrant."""
-        methods = [METHODS[one.method] for one in scene.recipe.entrants]
-        self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
-
     def _mark(self, scene: RaceScene) -> None:
         """The changed knobs on the time line."""
         rounds, titles = [at for at, _ in scene.changed], [title for _, title in scene.changed]
@@ -426,7 +413,8 @@ class RaceScreen(LiveScreen):
             self.tiles.draw(scene, due)
             self._measure(scene.recipe)
             self._last = scene
-            self._offer(scene)
+            methods = [METHODS[one.method] for one in scene.recipe.entrants]
+            self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
             self._explain(scene.scene)
             set_words(self.heading, question_of(scene.recipe))

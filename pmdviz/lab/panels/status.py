@@ -68,25 +68,17 @@ FORETELL_S = 1.0
 
 def step_words(snapshot: Snapshot) -> str:
     """What the last step did, or what to do first."""
-    info = snapshot.frame.info
-    return (
-        f"Step {count(snapshot.frame.iteration)}: {info.words}"
-        if info
-        else START.format(snapshot.frame.method.what_moves)
-    )
+    frame = snapshot.frame
+    return f"Step {count(frame.iteration)}: {frame.info.words}" if frame.info else START.format(frame.method.what_moves)
 
 
 def result_words(snapshot: Snapshot, unknown: str = wording.UNKNOWN) -> str:
     """The result once the run is over: "Done: 20,000 observations used. TV 0.086; independent draws: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
     counted = "observations used" if frame.budget_unit == "data" else "evaluations made"
-    over = f"Done: {count(frame.spent)} {counted}{why}."
     found = wording.headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
-    return (
-        f"{over} {found[0]}"
-        if found
-        else f"{over} TV needs an exact posterior; see KSD, k-hat, R-hat or importance shift under Traces"
-    )
+    no_tv = "TV needs an exact posterior; see KSD, k-hat, R-hat or importance shift under Traces"
+    return f"Done: {count(frame.spent)} {counted}{why}. {found[0] if found else no_tv}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
@@ -99,13 +91,12 @@ def passes_words(snapshot: Snapshot) -> str:
 
 def slow_words(snapshot: Snapshot) -> str:
     """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
-    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.target)
-    if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
+    knobs, target = snapshot.frame.knobs, snapshot.frame.target
+    longest = max(step_seconds(knobs, target), snapshot.step_seconds)
+    if longest < FORETELL_S:
         return ""
-    longest = wording.duration(max(seconds, snapshot.step_seconds))
-    knobs = snapshot.frame.knobs
-    name, value = heaviest(knobs, snapshot.frame.target)
-    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
+    name, value = heaviest(knobs, target)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {wording.duration(longest)} per step"
 
 
 def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = wording.UNKNOWN) -> str:
@@ -204,9 +195,8 @@ def changed_setting(before: Snapshot, now: Snapshot) -> Change | None:
     values, differ = old.as_dict(), [n for n, value in new.as_dict().items() if value != old.as_dict()[n]]
     if len(differ) != 1:
         return None
-    return Change(
-        differ[0], values[differ[0]], new.as_dict()[differ[0]], before.frame.iteration, tv, before.step_seconds
-    )
+    (name,) = differ
+    return Change(name, values[name], new.as_dict()[name], before.frame.iteration, tv, before.step_seconds)
 
 
 def fall_words(change: Change, now: Snapshot) -> str:
@@ -272,11 +262,7 @@ class Verdict:
     """The sentence below the stage; `undo()` restores a run, `restore(name, value)` a setting, `explain()` says why."""
 
     def __init__(
-        self,
-        diagnosis: DiagnosisPanel,
-        undo: Callable[[], None],
-        restore: Turn,
-        explain: Callable[[], None],
+        self, diagnosis: DiagnosisPanel, undo: Callable[[], None], restore: Turn, explain: Callable[[], None]
     ) -> None:
         self._diagnosis, self._undo_run, self._restore, self._explain = diagnosis, undo, restore, explain
         self._last: Snapshot | None = None
@@ -302,9 +288,7 @@ class Verdict:
         changed = changed_words(self._change, snapshot) if self._change is not None else ""
         parts = (self._fall, words) if self._fall else (changed, judged, caveat, words)
         self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
-        for button, on in ((self.undo, can_undo or bool(self._fall)), (self.why, at_rest or bool(self._fall))):
-            if button.visible != on:
-                button.visible = on
+        self.undo.visible, self.why.visible = can_undo or bool(self._fall), at_rest or bool(self._fall)
 
     def say(self, words: str) -> None:
         """Put words there."""
