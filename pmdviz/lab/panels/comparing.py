@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -18,7 +17,18 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work import LuckWork
 from pmdviz.lab.panels.setup import alike, fitting_methods
-from pmdviz.lab.panels.widgets import WIDE, KnobForm, Sheet, in_order, select, set_words, small_button, spoken, text
+from pmdviz.lab.panels.widgets import (
+    WIDE,
+    KnobForm,
+    Sheet,
+    in_order,
+    offer,
+    select,
+    set_words,
+    small_button,
+    spoken,
+    text,
+)
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.presets import Preset
@@ -91,8 +101,7 @@ class ComparePanel:
         there = {METHOD: methods, **knobs, PRESET: presets, BRANCH: snapshot.ghost}
         found: dict[str, What] = {WORDS.get(k, k): knobs.get(k, (k, "")) for k, some in there.items() if some}
         for menu, options in ((self.what, found), (self.method, methods), (self.preset, presets)):
-            kept = menu.value if menu.value in options.values() else next(iter(options.values()), None)
-            menu.param.update(options=options, value=kept)
+            offer(menu, options)
         self._busy = False
         self._choose()
 
@@ -156,7 +165,7 @@ class ComparePanel:
         self._begin(race)
 
     def _say(self, words: str) -> None:
-        self.said.object = f'<span role="status">{html.escape(words)}</span>'
+        self.said.object = spoken(words)
 
 
 def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:

@@ -37,8 +37,8 @@ from pmdviz.lab.panels.widgets import (
     Component,
     KnobForm,
     folded,
+    offer,
     select,
-    set_value,
     set_words,
     small_button,
     spoken,
@@ -181,9 +181,7 @@ class FitPanel:
     def _offer(self, target: Target) -> None:
         """The tests that apply to a target. Its reference is there: the run has been measured by it."""
         found = {test.title: name for name, test in FIT_TESTS.items() if test.applies(target)}
-        if self.test.options != found:
-            self.test.options = found
-            set_value(self.test, next(iter(found.values()), None))
+        offer(self.test, found)
         self.test.visible = bool(found)
         self.button.disabled = not found
         set_words(self.said, "" if found else _line(NO_TEST))

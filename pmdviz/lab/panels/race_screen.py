@@ -21,7 +21,18 @@ from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
 from pmdviz.lab.panels.setup import PictureControls
-from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, Sheet, select, set_words, small_button, spoken, text
+from pmdviz.lab.panels.widgets import (
+    WIDE,
+    Card,
+    PlaybackBar,
+    Sheet,
+    offer,
+    select,
+    set_words,
+    small_button,
+    spoken,
+    text,
+)
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
@@ -230,11 +241,8 @@ class RaceInside(InsidePanel):
 
     def show(self, scene: RaceScene) -> None:
         """Follow the race; the chosen method stays as long as it races."""
-        options = {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)}
-        if self.entrant.options != options:
-            kept = self.entrant.value if self.entrant.value in scene.names else next(iter(scene.names), None)
-            self.entrant.param.update(options=options, value=kept)
-        if options:
+        offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
+        if scene.tiles:
             super().show(scene)
 
 
@@ -261,11 +269,8 @@ class RaceScreen(LiveScreen):
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
         self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), playback
-        look = {
-            "css_classes": ["pmdviz-race-heading"],
-            "stylesheets": [css.TEXT, css.static("pages.css", "race_heading")],
-        }
-        self.heading = text(question_of(recipe), **look)
+        sheets = [css.TEXT, css.static("pages.css", "race_heading")]
+        self.heading = text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
         self.switches = LayerSwitches(self.tiles.toggle, self._colours)
         self.legend = self.switches.view

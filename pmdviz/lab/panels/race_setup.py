@@ -19,8 +19,8 @@ from pmdviz.lab.panels.widgets import (
     WIDE,
     KnobForm,
     folded,
+    offer,
     select,
-    set_value,
     set_words,
     small_button,
     spoken,
@@ -52,14 +52,12 @@ class EntrantCard:
     """One entrant, folded; its knobs are made when it is first opened."""
 
     def __init__(
-        self,
-        turn: Callable[[EntrantCard, str, Any], None],
-        remove: Callable[[EntrantCard], None],
-        look: Look,
+        self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None], look: Look
     ) -> None:
         self._turn, self._remove, self._look = turn, remove, look
         self.form: KnobForm | None = None
-        self._shown: tuple[Entrant, Target] | None = None
+        self.shown: Entrant | None = None
+        self._target: Target | None = None
         self.view = folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
     def _build(self) -> None:
@@ -72,24 +70,18 @@ class EntrantCard:
 
     def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
-        if self._shown != (entrant, target):
-            self._shown = entrant, target
+        if (self.shown, self._target) != (entrant, target):
+            self.shown, self._target = entrant, target
             self.view.header.object = f"<b>{html.escape(entrant.title)}</b>"
             self.fill()
 
-    @property
-    def shown(self) -> Entrant | None:
-        """The entrant that is shown."""
-        return self._shown[0] if self._shown else None
-
     def fill(self) -> None:
         """Show the entrant's knobs again, without the last change."""
-        if self.form is not None and self._shown is not None:
-            entrant, target = self._shown
-            way = METHODS[entrant.method]
-            usual = way.fitted(way.Knobs.defaults(), target)
+        if self.form is not None and self.shown is not None:
+            way = METHODS[self.shown.method]
+            usual = way.fitted(way.Knobs.defaults(), self._target)
             self.form.rebuild(way.Knobs, usual.as_dict())
-            self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {}, way.idle_knobs(target))
+            self.form.show(usual.replaced(**self.shown.knobs), usual.as_dict(), {}, way.idle_knobs(self._target))
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal next to the knob of that name; False without such a knob."""
@@ -223,24 +215,14 @@ class RaceSetup(ProblemControls):
         try:
             target = recipe.target
             self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)
-            self._show_clock(recipe)
-            fitting = fitting_methods(target)
-            if self.method.options != fitting:
-                kept = self.method.value
-                self.method.param.update(
-                    options=fitting, value=kept if kept in fitting.values() else next(iter(fitting.values()))
-                )
+            with_data = recipe.target.data is not None  # else there is one clock alone
+            menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or with_data}
+            offer(self.clock, menu, recipe.budget_unit)
+            offer(self.method, fitting_methods(target))
             self._show_cards(recipe)
             set_words(self.said, spoken("" if recipe.entrants else "No methods yet: choose one above and press Add."))
         finally:
             self._busy = False
-
-    def _show_clock(self, recipe: RaceRecipe) -> None:
-        """What the budget counts; a target without data has one clock alone."""
-        menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or recipe.target.data is not None}
-        if self.clock.options != menu:
-            self.clock.param.update(options=menu, value=recipe.budget_unit)
-        set_value(self.clock, recipe.budget_unit)
 
     def _show_cards(self, recipe: RaceRecipe) -> None:
         """A card for each entrant: its own, else a card of its method whose entrant has gone."""

@@ -30,6 +30,7 @@ from pmdviz.lab.panels.widgets import (
     KnobForm,
     Turn,
     folded,
+    offer,
     select,
     set_value,
     set_words,
@@ -73,17 +74,12 @@ class ProblemControls:
     _on_target: Callable[[Target | str], None]
     _on_budget: Callable[[int], None]
 
-    def __init__(
-        self,
-        budget_labels: Mapping[str, str],  # by what the budget counts
-        option: Turn,
-        seed: Turn,
-    ) -> None:
+    def __init__(self, budget_labels: Mapping[str, str], option: Turn, seed: Turn) -> None:
         self._busy = False  # while it shows the settings in force, a change of a control is not a request
         self.target = select("Target", titles(), self._on_target)
         self.options = KnobForm(option)
         self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
-        self._budget_labels = budget_labels
+        self._budget_labels = budget_labels  # by what the budget counts
         self.budget = select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
         self.seed_form = KnobForm(seed)
         self.seed_form.build({SEED.name: SEED}, {SEED.name: 0})
@@ -141,7 +137,8 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = text(_line(WAITING), margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self._said = text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self._say(WAITING)
         fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
         self.card = folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
@@ -176,12 +173,10 @@ class DiagnosisPanel:
         if snapshot.diagnosed_by != self._wanted:
             self._look(self._wanted)
         else:
-            set_words(self._said, _line(snapshot.diagnosis or UNDER_WAY))
+            self._say(snapshot.diagnosis or UNDER_WAY)
 
-
-def _line(words: str) -> str:
-    """A line that a screen reader says when it changes."""
-    return f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>'
+    def _say(self, words: str) -> None:
+        set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
 
 
 # The controls of a lab.
@@ -216,9 +211,7 @@ class Setup(ProblemControls):
         self.method = select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
         self.moves = text(margin=(0, 0, 4, 0))
         self.knobs = KnobForm()
-        self.brief = KnobForm(
-            brief=True, css_classes=["pmdviz-brief"]
-        )  # three of the knobs, as sliders next to the stage
+        self.brief = KnobForm(brief=True, css_classes=["pmdviz-brief"])  # three sliders next to the stage
         self.new_seed = small_button("New seed")
         preset = self.preset, self.question
         target = self.target, self.about, self.own_data, self.data
@@ -299,18 +292,18 @@ class Setup(ProblemControls):
         self._shown, self._busy = shown, True
         try:
             self.show_problem(target, recipe.target, recipe.seed, recipe.budget, recipe.budget_unit)
-            set_words(self.about, _about_line(getattr(target, "about", "")))
-            set_words(self.moves, _about_line(METHODS[recipe.method].what_moves))
+            for pane, words in (
+                (self.about, getattr(target, "about", "")),
+                (self.moves, METHODS[recipe.method].what_moves),
+            ):
+                set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
             self._busy = False
 
     def _show_method(self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str]) -> None:
-        fitting = fitting_methods(target)
-        if self.method.options != fitting:
-            self.method.options = fitting
-        set_value(self.method, recipe.method)
+        offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
         self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
@@ -369,21 +362,12 @@ def basic_three(knobs: Knobs, idle: Iterable[str]) -> list[str]:
     return sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST) - 1)
 
 
-def _about_line(words: str) -> str:
-    """A sentence under a menu."""
-    return f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
-
-
 def _about(preset: Preset) -> str:
     """The question, what to watch, and folded behind it what to try: those who want to think first do not see them."""
-    question, watch, try_this = (
-        marked(html.escape(words)) for words in (preset.question, f"Watch: {preset.watch}", preset.try_this)
-    )
-    return (
-        f'<div class="pmdviz-question">{question}</div>'
-        f'<div class="pmdviz-watch">{watch}</div>'
-        f'<details class="pmdviz-try"><summary>Suggestion</summary>{try_this}</details>'
-    )
+    said = preset.question, f"Watch: {preset.watch}", preset.try_this
+    question, watch, try_this = (marked(html.escape(words)) for words in said)
+    asked = f'<div class="pmdviz-question">{question}</div><div class="pmdviz-watch">{watch}</div>'
+    return f'{asked}<details class="pmdviz-try"><summary>Suggestion</summary>{try_this}</details>'
 
 
 # What the stage shows: the scene, and which two coordinates of many.
@@ -464,9 +448,9 @@ def presets() -> Iterator[Section]:
     yield _section("Start here", "preset", [name for name in STARTERS if name in PRESETS])
     left = [name for name in order if name not in STARTERS]
     for title, methods in TEACHES.items():
-        yield _section(title, "preset", [n for n in left if PRESETS[n].parts.get("method", "pmd") in methods])
+        yield _section(title, "preset", [name for name in left if _method_of(name) in methods])
     known = {method for methods in TEACHES.values() for method in methods}
-    yield _section("More presets", "preset", [n for n in left if PRESETS[n].parts.get("method", "pmd") not in known])
+    yield _section("More presets", "preset", [name for name in left if _method_of(name) not in known])
 
 
 def methods() -> Iterator[Section]:
@@ -488,18 +472,17 @@ def _section(title: str, kind: str, names: list[str]) -> Section:
 
 
 def _item(kind: str, name: str) -> list[str]:
-    """Name, title, a sentence, and the sign of a picture."""
+    """Name, title, a sentence, and the sign of a picture: that of the method's family."""
     if kind == "preset":
         preset = PRESETS[name]
-        return [name, preset.title, preset.question, _sign(preset.parts.get("method", "pmd"))]
+        return [name, preset.title, preset.question, _folder(METHODS[_method_of(name)])]
     if kind == "method":
-        return [name, METHODS[name].title, METHODS[name].what_moves, _sign(name)]
+        return [name, METHODS[name].title, METHODS[name].what_moves, _folder(METHODS[name])]
     return [name, TARGETS[name].title, TARGETS[name].about or "", "target"]
 
 
-def _sign(method: str) -> str:
-    """The icon of a method: its family."""
-    return _folder(METHODS[method]) if method in METHODS else ""
+def _method_of(preset: str) -> str:
+    return PRESETS[preset].parts.get("method", "pmd")
 
 
 class Gallery(Component):
@@ -514,30 +497,24 @@ class Gallery(Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._setup = setup
         self._shown: dict[str, Json] = {}
-        targets = _section("Targets", "target", [*TARGETS])
-        every = [*presets(), targets, *methods()]
+        self._menus = {"preset": setup.preset, "target": setup.target, "method": setup.method}
+        every = [*presets(), _section("Targets", "target", [*TARGETS]), *methods()]
         sections = [section for section in every if section["items"]]
         super().__init__(self._choose, sections=sections, css_classes=["pmdviz-chips"], **params)
 
     def show(self) -> None:
         """The names of the present problem and method, read from the menus of the settings."""
-        titles = {menu: {value: title for title, value in menu.options.items()} for menu in self._menus}
-        preset, target, method = (titles[menu].get(menu.value, "") for menu in self._menus)
-        problem = preset if self._setup.preset.value else target
-        shown = {"problem": problem, "method": method, "fitting": [*self._setup.method.options.values()]}
+        menus = self._menus.values()
+        preset, target, method = (next((t for t, v in one.options.items() if v == one.value), "") for one in menus)
+        problem = preset if self._menus["preset"].value else target
+        shown = {"problem": problem, "method": method, "fitting": [*self._menus["method"].options.values()]}
         if shown != self._shown:  # this is called at every frame
             self._shown = shown
             self.param.update(**shown)
 
-    @property
-    def _menus(self) -> tuple[pn.widgets.Select, pn.widgets.Select, pn.widgets.Select]:
-        return self._setup.preset, self._setup.target, self._setup.method
-
     def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""
-        menus = dict(zip(("preset", "target", "method"), self._menus, strict=True))
-        menu, name = menus.get(str(message.get("kind"))), message.get("name")
+        menu, name = self._menus.get(str(message.get("kind"))), message.get("name")
         if menu is not None and name in menu.options.values():
             menu.value = name

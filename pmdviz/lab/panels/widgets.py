@@ -179,6 +179,15 @@ def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
         widget.value = value
 
 
+def offer(menu: pn.widgets.Select, options: Mapping[str, Value], value: Value | None = None) -> None:
+    """Have a menu offer these, and show `value`, else what it shows if that is among them, else the first."""
+    if menu.options != options or value is not None:
+        kept = menu.value if value is None else value
+        shown = kept if kept in options.values() else next(iter(options.values()), None)
+        if (menu.options, menu.value) != (options, shown):
+            menu.param.update(options=options, value=shown)
+
+
 def set_words(pane: pn.pane.HTML, words: str) -> None:
     """Have a pane show HTML; costs nothing where it does."""
     if pane.object != words:
