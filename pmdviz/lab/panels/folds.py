@@ -31,19 +31,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
 from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
 from pmdviz.lab.panel_internals import LabelledSelect, handed, in_a_while
-from pmdviz.lab.panels.widgets import (
-    SMALL,
-    WIDE,
-    Component,
-    KnobForm,
-    folded,
-    offer,
-    select,
-    set_words,
-    small_button,
-    spoken,
-    text,
-)
+from pmdviz.lab.panels import widgets
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
 from pmdviz.views import figures
@@ -78,8 +66,8 @@ class InsidePanel:
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
-        self.button = small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
-        self.view = folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by the button or the key I
+        self.button = widgets.small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
+        self.view = widgets.folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by button or key
         self.view.param.watch(handed(self._on_open), "collapsed")
 
     @property
@@ -109,7 +97,7 @@ class InsidePanel:
         self._look(self.is_open)
 
     def _build(self) -> None:
-        self.inside = InsideView(stage=self._stage.id if self._stage else "", dark=self._dark, **WIDE)
+        self.inside = InsideView(stage=self._stage.id if self._stage else "", dark=self._dark, **widgets.WIDE)
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
         if self._stage is not None:
             figures.pick_by_tap(self._stage)
@@ -149,13 +137,13 @@ class FitPanel:
         self.work = FitWork(self._tell)
         self._last: Snapshot | None = None
         look = {"margin": (8, 0), "css_classes": ["pmdviz-fit"]}
-        self.view = folded("Goodness-of-fit test", build=self._build, **look)
+        self.view = widgets.folded("Goodness-of-fit test", build=self._build, **look)
 
     def _build(self) -> None:
-        self.test = select("Test", {}, margin=(4, 8))
-        self.button = small_button("Test this sample", self._begin)
-        self.stop_it = small_button("Cancel", self.work.cancel, visible=False)
-        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
+        self.test = widgets.select("Test", {}, margin=(4, 8))
+        self.button = widgets.small_button("Test this sample", self._begin)
+        self.stop_it = widgets.small_button("Cancel", self.work.cancel, visible=False)
+        self.said = widgets.text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
             self._offer(self._last.frame.target)
@@ -176,15 +164,15 @@ class FitPanel:
         frame, outcome = self.work.frame, self.work.outcome
         if frame is not None and outcome is not None:
             moved_on = self._last is None or not _alike(frame, self._last.frame)
-            set_words(self.said, words_of(outcome, frame.iteration, moved_on))
+            widgets.set_words(self.said, words_of(outcome, frame.iteration, moved_on))
 
     def _offer(self, target: Target) -> None:
         """The tests that apply to a target. Its reference is there: the run has been measured by it."""
         found = {test.title: name for name, test in FIT_TESTS.items() if test.applies(target)}
-        offer(self.test, found)
+        widgets.offer(self.test, found)
         self.test.visible = bool(found)
         self.button.disabled = not found
-        set_words(self.said, "" if found else _line(NO_TEST))
+        widgets.set_words(self.said, "" if found else _line(NO_TEST))
 
     def _begin(self) -> None:
         if self._last is not None and self.test.value:
@@ -196,11 +184,11 @@ class FitPanel:
         running = self.work.running
         self.button.disabled, self.stop_it.visible = running or not self.test.options, running
         if running:
-            set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
+            widgets.set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
         elif self.work.outcome is not None:
             self._say_outcome()
         elif self.work.frame is not None:
-            set_words(self.said, _line(CANCELLED))
+            widgets.set_words(self.said, _line(CANCELLED))
 
 
 def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
@@ -217,7 +205,7 @@ def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
 
 
 def _line(words: str, old: bool = False) -> str:
-    return spoken(words, "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said")
+    return widgets.spoken(words, "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said")
 
 
 def _alike(one: Frame, other: Frame) -> bool:
@@ -258,7 +246,7 @@ RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
 RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
 
 
-class ExportCards(Component):
+class ExportCards(widgets.Component):
     """Cards, one of which is chosen; a press sends its name."""
 
     cards = param.List(default=[], doc="Name and kinds of files in words of each; what cannot be made is left out.")
@@ -287,7 +275,7 @@ class ExportPanel:
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
-        self.view = folded("Save a file: film, page, picture or data", build=self._build, **look)
+        self.view = widgets.folded("Save a file: film, page, picture or data", build=self._build, **look)
 
     def _build(self) -> None:
         wide: dict[str, Json] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
@@ -298,13 +286,13 @@ class ExportPanel:
         self._able = {name: [kind for kind in found if kind not in lost] for name, found in CARDS.items()}
         named = [[name, ", ".join(kind[1:].upper() for kind in found)] for name, found in self._able.items() if found]
         self.cards = ExportCards(self._choose, cards=named, margin=(4, 8))
-        self.lost = text(lost_words(lost), margin=(0, 8))
-        self.size = select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
-        self.form = KnobForm(self._turn)
-        self.make = small_button("Export", self._begin)
-        self.stop_it = small_button("Cancel", self._cancel, visible=False)
-        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
-        self.said = text(margin=(6, 8))
+        self.lost = widgets.text(lost_words(lost), margin=(0, 8))
+        self.size = widgets.select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
+        self.form = widgets.KnobForm(self._turn)
+        self.make = widgets.small_button("Export", self._begin)
+        self.stop_it = widgets.small_button("Cancel", self._cancel, visible=False)
+        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **widgets.SMALL)
+        self.said = widgets.text(margin=(6, 8))
         self.kind.param.watch(handed(lambda event: self._show_form()), "value")
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
@@ -425,7 +413,7 @@ class ExportPanel:
                 work.cancel()
 
     def _say(self, words: str) -> None:
-        self.said.object = spoken(words, "pmdviz-export-status")
+        self.said.object = widgets.spoken(words, "pmdviz-export-status")
 
 
 def lost_words(lost: Mapping[str, Sequence[str]]) -> str:

@@ -18,21 +18,10 @@ from pmdviz.lab import css
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.race_runner import ROWS
+from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
 from pmdviz.lab.panels.setup import PictureControls
-from pmdviz.lab.panels.widgets import (
-    WIDE,
-    Card,
-    PlaybackBar,
-    Sheet,
-    offer,
-    select,
-    set_words,
-    small_button,
-    spoken,
-    text,
-)
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
@@ -232,7 +221,7 @@ class RaceInside(InsidePanel):
     """The inside of a step of one method, which a menu chooses; `look(name)` has it computed, None no longer."""
 
     def __init__(self, look: Callable[[str | None], None], freeze: Callable[[], None]) -> None:
-        self.entrant = select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
+        self.entrant = widgets.select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
         super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
 
     def _build(self) -> None:
@@ -241,7 +230,7 @@ class RaceInside(InsidePanel):
 
     def show(self, scene: RaceScene) -> None:
         """Follow the race; the chosen method stays as long as it races."""
-        offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
+        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
         if scene.tiles:
             super().show(scene)
 
@@ -256,8 +245,8 @@ class RaceScreen(LiveScreen):
 
     def __init__(
         self,
-        playback: PlaybackBar,
-        cards: Sequence[Card],
+        playback: widgets.PlaybackBar,
+        cards: Sequence[widgets.Card],
         bands: Callable[[int], None],
         choose: Callable[[SceneChoice], None],
         look_at_traces: Callable[[frozenset[str]], None],
@@ -270,11 +259,11 @@ class RaceScreen(LiveScreen):
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
         self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), playback
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
-        self.heading = text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
+        self.heading = widgets.text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
         self.switches = LayerSwitches(self.tiles.toggle, self._colours)
         self.legend = self.switches.view
-        self.legend.append(text(COLOURS_SAY, margin=0, sizing_mode=None))
+        self.legend.append(widgets.text(COLOURS_SAY, margin=0, sizing_mode=None))
         self.legend.css_classes = ["pmdviz-legend", "pmdviz-race-legend"]
         packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
@@ -293,29 +282,29 @@ class RaceScreen(LiveScreen):
     def _options(self, bands: Callable[[int], None]) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in CLOCKS.items()}
-        self.clock = select("Traces against", clocks, self._choose_clock, width=240, **look)
-        self.above = select("Upper trace", {}, self._choose_above, width=190, **look)
-        self.below = select("Lower trace", {}, self._choose_below, width=190, **look)
-        self.seeds = select("Bands over", SEEDS, value=8, width=120, **look)
-        self.band_button = small_button("Bands", lambda: bands(self.seeds.value))
-        self.band_words = text(margin=(4, 0))
+        self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
+        self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
+        self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
+        self.seeds = widgets.select("Bands over", SEEDS, value=8, width=120, **look)
+        self.band_button = widgets.small_button("Bands", lambda: bands(self.seeds.value))
+        self.band_words = widgets.text(margin=(4, 0))
         menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
-        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **WIDE)
-        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **WIDE)
+        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **widgets.WIDE)
+        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **widgets.WIDE)
 
-    def _layout(self, cards: Sequence[Card], options: Any) -> Any:
-        self.lower = pn.pane.Bokeh(None, **WIDE)  # of the difference or the second traces
+    def _layout(self, cards: Sequence[widgets.Card], options: Any) -> Any:
+        self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
         panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
-        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
+        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **widgets.WIDE)
         below = self.legend, table, self.status, options, *(card.view for card in cards)
         parts = self.heading, *panes, self.lower, *below
-        return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
+        return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 
-    def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
+    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: RaceInside, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
-        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
+        buttons = [widgets.small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # next to the heading
+        self.view.insert(1, pn.FlexBox(*buttons, inside.button, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
     def _choose_above(self, name: str | None) -> None:
@@ -422,7 +411,7 @@ class RaceScreen(LiveScreen):
             self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
             self._explain(scene.scene)
-            set_words(self.heading, question_of(scene.recipe))
+            widgets.set_words(self.heading, question_of(scene.recipe))
             self._mark(scene)
             if due:
                 self._draw_traces(scene)
@@ -437,7 +426,7 @@ class RaceScreen(LiveScreen):
         """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
         bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
         label = "Bands" if share is None else "Cancel bands"
-        set_words(self.band_words, bar + spoken(words))
+        widgets.set_words(self.band_words, bar + widgets.spoken(words))
         if self.band_button.label != label:
             self.band_button.label = label
 

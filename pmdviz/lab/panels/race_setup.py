@@ -13,19 +13,8 @@ from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
+from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import ProblemControls, fitting_methods, refused
-from pmdviz.lab.panels.widgets import (
-    ASIDE,
-    WIDE,
-    KnobForm,
-    folded,
-    offer,
-    select,
-    set_words,
-    small_button,
-    spoken,
-    text,
-)
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -55,17 +44,17 @@ class EntrantCard:
         self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None], look: Look
     ) -> None:
         self._turn, self._remove, self._look = turn, remove, look
-        self.form: KnobForm | None = None
+        self.form: widgets.KnobForm | None = None
         self.shown: Entrant | None = None
         self._target: Target | None = None
-        self.view = folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
+        self.view = widgets.folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
     def _build(self) -> None:
-        self.form = KnobForm(lambda name, value: self._turn(self, name, value))
+        self.form = widgets.KnobForm(lambda name, value: self._turn(self, name, value))
         self.fill()
         open_it, words = self._look
-        look = small_button(words(), lambda: open_it(self))
-        row = pn.FlexBox(look, small_button("Remove", lambda: self._remove(self)), gap="8px", **WIDE)
+        look = widgets.small_button(words(), lambda: open_it(self))
+        row = pn.FlexBox(look, widgets.small_button("Remove", lambda: self._remove(self)), gap="8px", **widgets.WIDE)
         self.view.extend([self.form, row])
 
     def show(self, entrant: Entrant, target: Target) -> None:
@@ -111,15 +100,15 @@ class RaceSetup(ProblemControls):
         self._look = (lambda card: look[0](self.cards.index(card))), look[1]
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
-        self.clock = select("Clock", CLOCK_MENU, self._ask_by)
-        self.entrants = pn.Column(**WIDE)
-        self.method = select("Add a method", {})
-        self.add = small_button("Add", self._add)
-        self.said = text(margin=(4, 0))
+        self.clock = widgets.select("Clock", CLOCK_MENU, self._ask_by)
+        self.entrants = pn.Column(**widgets.WIDE)
+        self.method = widgets.select("Add a method", {})
+        self.add = widgets.small_button("Add", self._add)
+        self.said = widgets.text(margin=(4, 0))
         heading = '<div class="pmdviz-heading">Methods in the race (open one to change its settings)</div>'
         problem = self.target, self.data, self.clock, self.budget, self.seed_form
-        methods = text(heading), self.entrants, self.method, self.add, self.said
-        self.view = pn.Column(*problem, *methods, css_classes=["pmdviz-race-setup"], **ASIDE)
+        methods = widgets.text(heading), self.entrants, self.method, self.add, self.said
+        self.view = pn.Column(*problem, *methods, css_classes=["pmdviz-race-setup"], **widgets.ASIDE)
         self.show(recipe)
 
     def _ask(self, **parts: Any) -> None:
@@ -176,7 +165,7 @@ class RaceSetup(ProblemControls):
 
     def _add(self) -> None:
         if len(self.recipe.entrants) >= MOST_ENTRANTS:
-            set_words(self.said, spoken(f"At most {MOST_ENTRANTS} methods: more lines could not be told apart."))
+            widgets.say(self.said, f"At most {MOST_ENTRANTS} methods: more lines could not be told apart.")
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 
@@ -217,10 +206,10 @@ class RaceSetup(ProblemControls):
             self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)
             with_data = recipe.target.data is not None  # else there is one clock alone
             menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or with_data}
-            offer(self.clock, menu, recipe.budget_unit)
-            offer(self.method, fitting_methods(target))
+            widgets.offer(self.clock, menu, recipe.budget_unit)
+            widgets.offer(self.method, fitting_methods(target))
             self._show_cards(recipe)
-            set_words(self.said, spoken("" if recipe.entrants else "No methods yet: choose one above and press Add."))
+            widgets.say(self.said, "" if recipe.entrants else "No methods yet: choose one above and press Add.")
         finally:
             self._busy = False
 

@@ -22,21 +22,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect, handed
-from pmdviz.lab.panels.widgets import (
-    ASIDE,
-    WIDE,
-    Component,
-    KnobControl,
-    KnobForm,
-    Turn,
-    folded,
-    offer,
-    select,
-    set_value,
-    set_words,
-    small_button,
-    text,
-)
+from pmdviz.lab.panels import widgets
 from pmdviz.methods import METHODS, Method, MethodKnobs
 from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
@@ -74,18 +60,18 @@ class ProblemControls:
     _on_target: Callable[[Target | str], None]
     _on_budget: Callable[[int], None]
 
-    def __init__(self, budget_labels: Mapping[str, str], option: Turn, seed: Turn) -> None:
+    def __init__(self, budget_labels: Mapping[str, str], option: widgets.Turn, seed: widgets.Turn) -> None:
         self._busy = False  # while it shows the settings in force, a change of a control is not a request
-        self.target = select("Target", titles(), self._on_target)
-        self.options = KnobForm(option)
-        self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
+        self.target = widgets.select("Target", titles(), self._on_target)
+        self.options = widgets.KnobForm(option)
+        self.data = widgets.folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
         self._budget_labels = budget_labels  # by what the budget counts
-        self.budget = select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
-        self.seed_form = KnobForm(seed)
+        self.budget = widgets.select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
+        self.seed_form = widgets.KnobForm(seed)
         self.seed_form.build({SEED.name: SEED}, {SEED.name: 0})
         self.seed = self.seed_form.controls[SEED.name]
 
-    def controls_by_field(self) -> dict[str, KnobControl]:
+    def controls_by_field(self) -> dict[str, widgets.KnobControl]:
         """The control of each field that an error may name."""
         return {**self.options.controls, SEED.name: self.seed}
 
@@ -97,7 +83,7 @@ class ProblemControls:
         """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
-        set_value(self.target, choice)
+        widgets.set_value(self.target, choice)
         usual = type(target.options).defaults()
         self.options.rebuild(type(target.options), usual.as_dict())
         self.options.show(target.options, usual.as_dict(), {})
@@ -108,10 +94,10 @@ class ProblemControls:
         if value not in self.budget.options.values():
             known = {**self.budget.options, f"{value:,}": value}
             self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        set_value(self.budget, value)
+        widgets.set_value(self.budget, value)
 
 
-def refused(control: KnobControl | None, error: InputError) -> bool:
+def refused(control: widgets.KnobControl | None, error: InputError) -> bool:
     """Put a refusal next to a control; False where there is none."""
     if control is not None:
         control.refuse(error.on_page)
@@ -137,14 +123,14 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self._said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
         self._say(WAITING)
         fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
+        self.card = widgets.folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         # Above the verdict, because the window may end below it.
         above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
-        self.view = pn.Column(self.card, styles=above, **WIDE)
+        self.view = pn.Column(self.card, styles=above, **widgets.WIDE)
 
     @property
     def words(self) -> str:
@@ -176,7 +162,7 @@ class DiagnosisPanel:
             self._say(snapshot.diagnosis or UNDER_WAY)
 
     def _say(self, words: str) -> None:
-        set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
+        widgets.set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
 
 
 # The controls of a lab.
@@ -202,21 +188,21 @@ class Setup(ProblemControls):
         self._told = Throttle(MEANINGS_S)
         self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
-        self.preset = select("Preset", titles, self._on_preset)
-        self.question = text(margin=(0, 0, 2, 0))
+        self.preset = widgets.select("Preset", titles, self._on_preset)
+        self.question = widgets.text(margin=(0, 0, 2, 0))
         self.diagnosis = DiagnosisPanel(diagnose)
-        self.about = text(margin=(0, 0, 4, 0))
-        self.own_data = pn.Column(**WIDE)  # the page puts its button there
+        self.about = widgets.text(margin=(0, 0, 4, 0))
+        self.own_data = pn.Column(**widgets.WIDE)  # the page puts its button there
         methods = {method.title: name for name, method in METHODS.items()}
-        self.method = select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
-        self.moves = text(margin=(0, 0, 4, 0))
-        self.knobs = KnobForm()
-        self.brief = KnobForm(brief=True, css_classes=["pmdviz-brief"])  # three sliders next to the stage
-        self.new_seed = small_button("New seed")
+        self.method = widgets.select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
+        self.moves = widgets.text(margin=(0, 0, 4, 0))
+        self.knobs = widgets.KnobForm()
+        self.brief = widgets.KnobForm(brief=True, css_classes=["pmdviz-brief"])  # three sliders next to the stage
+        self.new_seed = widgets.small_button("New seed")
         preset = self.preset, self.question
         target = self.target, self.about, self.own_data, self.data
         method = self.method, self.moves, self.knobs, self.budget, self.seed_form, self.new_seed
-        self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **ASIDE)
+        self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **widgets.ASIDE)
 
     def _ask(self, what: str, **parts: Any) -> None:
         if not self._busy:
@@ -235,7 +221,7 @@ class Setup(ProblemControls):
     def _option(self, name: str, value: Value) -> None:
         self._begin("new option", option=(name, value))
 
-    def controls_by_field(self) -> dict[str, KnobControl]:
+    def controls_by_field(self) -> dict[str, widgets.KnobControl]:
         """The knobs too."""
         return {**super().controls_by_field(), **self.knobs.controls, SEED.name: self.seed}
 
@@ -296,14 +282,14 @@ class Setup(ProblemControls):
                 (self.about, getattr(target, "about", "")),
                 (self.moves, METHODS[recipe.method].what_moves),
             ):
-                set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
+                widgets.set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
             self._busy = False
 
     def _show_method(self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str]) -> None:
-        offer(self.method, fitting_methods(target), recipe.method)
+        widgets.offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
         self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
@@ -320,10 +306,10 @@ class Setup(ProblemControls):
         stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
-        set_value(self.preset, match)
+        widgets.set_value(self.preset, match)
         self.diagnosis.about(match)
         preset = self._presets.get(match)
-        set_words(self.question, _about(preset) if preset else "")
+        widgets.set_words(self.question, _about(preset) if preset else "")
 
 
 MEANINGS_S = 0.25  # a person cannot read them faster
@@ -485,7 +471,7 @@ def _method_of(preset: str) -> str:
     return PRESETS[preset].parts.get("method", "pmd")
 
 
-class Gallery(Component):
+class Gallery(widgets.Component):
     """The chips and the dialog. A choice there sets the menu of the settings."""
 
     problem = param.String(default="")

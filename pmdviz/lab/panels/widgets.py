@@ -205,6 +205,11 @@ def spoken(words: str, name: str = "") -> str:
     return f'<span role="status" class="{name}">{html.escape(words)}</span>' if words else ""
 
 
+def say(pane: pn.pane.HTML, words: str) -> None:
+    """Have a pane say words, which a screen reader says too; costs nothing where it does."""
+    set_words(pane, spoken(words))
+
+
 class Component(JSComponent):
     """A component with a script of its own; `hear(message)` is called with the mappings that the browser sends."""
 
@@ -615,7 +620,7 @@ class WorkLine:
 
     def say(self, words: str) -> None:
         """A sentence, which a screen reader says too."""
-        set_words(self.said, spoken(words))
+        say(self.said, words)
 
     def show(self, running: bool) -> None:
         """Whether there is something to cancel."""
