@@ -272,7 +272,7 @@ class Lab(LivePage[Snapshot]):
             self.live.do("going to the iteration of the link", self.sharing.arrive)
             return
         self._freeze()
-        self.screen.wish(what.method, what.trace)
+        self.screen.wished = what.method, what.trace
         self.commands.begin("new run", make=what.recipe)
         if what.inside:
             self.inside.reveal()

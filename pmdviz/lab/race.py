@@ -59,19 +59,17 @@ class Bands(TaskSlot):
     @property
     def runs(self) -> list[SeedRuns]:
         """Those of each entrant; none before the end."""
-        result = self.result
-        if result is None:
+        if (result := self.result) is None:
             return []
-        labels, found = [one.label for one in result.entrants], result.histories
-        return [SeedRuns([SeedRun(seed, found[label, seed]) for seed in result.seeds]) for label in labels]
+        found, seeds = result.histories, result.seeds
+        return [SeedRuns([SeedRun(seed, found[one.label, seed]) for seed in seeds]) for one in result.entrants]
 
     def race(self, recipe: RaceRecipe, seeds: int) -> None:
         """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
         self.forget()
         self.words, self._seeds = "waiting for a thread", seeds
-        task, many = Task(), replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
-        self.follow(task, self._ended)
-        task.begin(_pool, lambda tell: self._compute(many, task, tell))
+        many = replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
+        self.begin(_pool, lambda tell: self._compute(many, tell), self._ended)
 
     def forget(self) -> None:
         """Let go of everything: it belongs to another race."""
@@ -90,13 +88,12 @@ class Bands(TaskSlot):
         else:
             self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
 
-    def _compute(self, recipe: RaceRecipe, task: Task, tell: Tell) -> RaceResult:
+    def _compute(self, recipe: RaceRecipe, tell: Tell) -> RaceResult:
         def progress(share: float, words: str) -> None:
             tell(share, 1)
             while not self._seen.wait(0.5):
                 tell(share, 1)
-            if task is self.task:
-                self.words = words
+            self.words = words
 
         return race(recipe, progress=progress)
 
@@ -330,13 +327,11 @@ class Race(LivePage):
 
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
-        runner, begun = self.live.runner, self.setup.begun
+        runner, begun, at = self.live.runner, self.setup.begun, 0
         try:
             if begun is None:
-                session = runner.race.sessions[runner.place(self._last.names[k])]
-                recipe, at = session.recipe, self._last.tiles[k].iteration
-            else:
-                recipe, at = begun.recipes[k], 0
+                at = self._last.tiles[k].iteration
+            recipe = begun.recipes[k] if begun else runner.race.sessions[runner.place(self._last.names[k])].recipe
         except InputError as error:
             return self._say(error.on_page)
         if self.on_open is not None:
@@ -422,8 +417,7 @@ class Race(LivePage):
 
         Raises InputError for a label that no entrant has.
         """
-        labels = [*self.runs]
-        if label not in labels:
+        if label not in (labels := [*self.runs]):
             raise unknown("method of this race:", label, labels)
         return json.loads(self.live.runner.look_inside(labels.index(label)))
 

@@ -125,22 +125,16 @@ class LayerSwitches:
         self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
         self.key = pn.pane.HTML("", css_classes=["pmdviz-key"], stylesheets=[css.KEY], margin=0)  # over the stage
-        for box in self.boxes.values():
-            box.param.watch(handed(lambda event: self._turned()), "value")
 
     def _turned(self) -> None:
-        self._show(self.seen)
+        self._show([name for name in (*LAYERS, GHOST) if self.boxes[name].value])
         self._write_key()
 
     def _box(self, name: str) -> pn.widgets.CheckBoxGroup:
-        sample = f"sample-{SAMPLES.get(name, 'dot')}"
-        look: dict[str, Json] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
-        return pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
-
-    @property
-    def seen(self) -> list[str]:
-        """The layers that are to be seen."""
-        return [name for name in (*LAYERS, GHOST) if self.boxes[name].value]
+        look: dict[str, Json] = {"margin": 0, "css_classes": [_sample(name)], "stylesheets": [css.LAYER]}
+        box = pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
+        box.param.watch(handed(lambda event: self._turned()), "value")
+        return box
 
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; a mark without one is not drawn."""
@@ -155,13 +149,13 @@ class LayerSwitches:
 
     def _write_key(self) -> None:
         """The words and colours of the layers over the stage, with nothing to press."""
-        seen = [(name, box) for name, box in self.boxes.items() if box.visible and box.value]
-        items = [
-            f'<span class="sample-{SAMPLES.get(name, "dot")}" style="--colour:{box.styles.get("--colour", "#888")}">'
-            f"<i></i>{html.escape(box.options[0])}</span>"
-            for name, box in seen
-        ]
-        set_words(self.key, "".join(items))
+        words = ""
+        for name, box in self.boxes.items():
+            if box.visible and box.value:
+                colour = box.styles.get("--colour", "#888")
+                sample = f'<span class="{_sample(name)}" style="--colour:{colour}"><i></i>'
+                words += f"{sample}{html.escape(box.options[0])}</span>"
+        set_words(self.key, words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
@@ -170,6 +164,11 @@ class LayerSwitches:
             box.styles = {"--colour": colours[COLOURS.get(name, name)]}
         self.view.styles = self.key.styles = {"--text": style.theme(dark).text, "--px": f"{px}px"}
         self._write_key()
+
+
+def _sample(name: str) -> str:
+    """The class of the sample of a layer."""
+    return f"sample-{SAMPLES.get(name, 'dot')}"
 
 
 SECOND = "kl"  # the traces below the first ones
@@ -296,7 +295,6 @@ class Screen(LiveScreen[Snapshot]):
         self.switches.name(self.stage.words)
         self.heading = Heading()
         self.verdict = pn.Column(css_classes=["pmdviz-verdict-room"], **WIDE)  # the page puts its verdict there
-        self.menus()
         stage = pane_of(self.stage.figure, "pmdviz-stage")
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
@@ -306,21 +304,20 @@ class Screen(LiveScreen[Snapshot]):
         self._offered: tuple[tuple, str, str, str] | None = None
         self._seen: tuple[Snapshot, bool] | None = None  # the last one shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
-        self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
+        self.wished: tuple[str, str] | None = (
+            None  # method, and the traces that its next run is to show
+        )
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
-    def menus(self) -> None:
-        """The titles of the traces, which are menus, and what else a person chooses of the pictures."""
+    def _traces(self) -> list[pn.viewable.Viewable]:
+        """The distance with its traces, and the second traces, whose titles are menus; and other choices."""
         title: dict[str, Json] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
         self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
         self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
-
-    def _traces(self) -> list[pn.viewable.Viewable]:
-        """The distance with its traces, and the second traces."""
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
         self.first = pn.Column(pane_of(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
@@ -380,17 +377,13 @@ class Screen(LiveScreen[Snapshot]):
         self.switches.name(self.veil.names({**self.stage.labels(snapshot.columns), **beside}))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
-    def wish(self, method: str, trace: str) -> None:
-        """Have these traces shown of the next run of this method; the usual ones where it has none of that key."""
-        self._wished = method, trace
-
     def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces available for the target and the method; unavailable traces are not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
         wished = None
-        if self._wished is not None and self._wished[0] == frame.method.name:
-            wished, self._wished = self._wished[1], None
+        if self.wished is not None and self.wished[0] == frame.method.name:
+            wished, self.wished = self.wished[1], None
         if pair != self._offered or wished is not None:
             self._offer_clocks(frame)
             turned = wished is not None or preset != self._preset
@@ -495,10 +488,9 @@ class Screen(LiveScreen[Snapshot]):
 
     def hide(self, veil: Veil) -> None:
         """Show no more of the next pictures than a lesson lets be seen."""
-        if veil.parts == self.veil.parts:
-            return
-        self.veil, self._offered = veil, None
-        self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
+        if veil.parts != self.veil.parts:
+            self.veil, self._offered = veil, None
+            self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
