@@ -76,7 +76,6 @@ class TriangleView(GeometryView):
 # The question above the pictures and the captions below them.
 
 QUESTION = "<h2>Which path stays off the edge? Predict, then move γ.</h2>"
-HEADING = "<h3>{}</h3>"
 FORMULA = '<p class="pmdviz-formula">{}</p>'
 MIRROR, GRADIENT = "q_{t+1} ∝ q_t^{1−γ} p^γ", "q_{t+1} = projection of q_t − η log(q_t / p)"
 MULTIPLY = (
@@ -89,32 +88,24 @@ ADD = (
     "infinite; it is taken at a probability of 0.001."
 )
 BOUND = "KL(p‖q_{t+1}) = (1−γ) KL(p‖q_t) + log Z, log Z ≤ 0"
-CONTRACTS = (
+FALLS = (
     "So with all data each mirror step multiplies the forward KL by 1 − γ or less, although it is a step on the "
     "reverse KL, KL(q‖p)."
 )
 MISCONCEPTIONS = (
-    (
-        "“A gradient step on probabilities is a step along the gradient.”",
-        "Not at an edge: the projection turns it, and the next step may jump back.",
-    ),
-    (
-        "“The forward KL need not fall.”",
-        "In exact mirror steps it must. In gradient steps it may rise, and it is infinite at an edge.",
-    ),
+    "“A gradient step on probabilities is a step along the gradient.” Not at an edge: the projection turns it, and the "
+    "next step may jump back.",
+    "“The forward KL need not fall.” In exact mirror steps it must. In gradient steps it may rise, and it is infinite "
+    "at an edge.",
 )
 
 
 def explanation() -> str:
     """The captions below the pictures, as HTML."""
-    wrong = "".join(f"<li>{said} {answer}</li>" for said, answer in MISCONCEPTIONS)
-    parts = [
-        (HEADING.format("1. Multiply"), FORMULA.format(typeset(MIRROR)), f"<p>{MULTIPLY}</p>"),
-        (HEADING.format("2. Or add"), FORMULA.format(typeset(GRADIENT)), f"<p>{ADD}</p>"),
-        (HEADING.format("3. The forward KL falls"), FORMULA.format(typeset(BOUND)), f"<p>{CONTRACTS}</p>"),
-        (HEADING.format("Often said, but wrong"), f"<ul>{wrong}</ul>"),
-    ]
-    sections = "".join(f"<section>{''.join(part)}</section>" for part in parts)
+    told = ("1. Multiply", MIRROR, MULTIPLY), ("2. Or add", GRADIENT, ADD), ("3. The forward KL falls", BOUND, FALLS)
+    parts = {title: f"{FORMULA.format(typeset(formula))}<p>{words}</p>" for title, formula, words in told}
+    parts["Often said, but wrong"] = f"<ul>{''.join(f'<li>{words}</li>' for words in MISCONCEPTIONS)}</ul>"
+    sections = "".join(f"<section><h3>{title}</h3>{part}</section>" for title, part in parts.items())
     return f'<div class="captions">{sections}</div>'
 
 
@@ -147,53 +138,31 @@ class GeometryPage(Page):
         self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
         self.foot = self.playback.view
         self.playback.speed.visible = False  # it has one pace
-        self.ack = make_acknowledge(self.views["triangle"].figure, name="geometry-acknowledge")
+        self.ack = make_acknowledge(triangle.figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
-        self.views["triangle"].figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out()))
+        # The browser has built the figures: from the next frame on it tells of keys.
+        ready = handed(lambda attr, old, new: self.ack.update(sent=self.ack.sent + 1))
+        triangle.figure.on_change("inner_width", ready)
         triangle.dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()
 
     def _make_view(self) -> None:
-        words = {
-            "stylesheets": [
-                css.TEXT,
-                css.static("pages.css", "race_heading"),
-                css.static("pages.css", "geometry_words"),
-            ]
-        }
-        self.form = KnobForm(
-            self._turn,
-            css_classes=["pmdviz-geometry-settings"],
-            stylesheets=[css.static("pages.css", "geometry_form")],
-        )
+        sheets = [css.TEXT, *(css.static("pages.css", name) for name in ("race_heading", "geometry_words"))]
+        parts = {"question": QUESTION, "found": "", "captions": explanation()}
+        words = {n: text(said, css_classes=[f"pmdviz-geometry-{n}"], stylesheets=sheets) for n, said in parts.items()}
+        look = {"css_classes": ["pmdviz-geometry-settings"], "stylesheets": [css.static("pages.css", "geometry_form")]}
+        self.form, self.found = KnobForm(self._turn, **look), words["found"]
         self.form.rebuild(scene.GeometryKnobs, self._usual)
-        self.found = text(css_classes=["pmdviz-geometry-found"], **words)
-        self.view = pn.Column(
-            text(QUESTION, css_classes=["pmdviz-geometry-question"], **words),
-            self.form,
-            *(pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()),
-            self.found,
-            text(explanation(), css_classes=["pmdviz-geometry-captions"], **words),
-            stylesheets=[css.static("pages.css", "geometry")],
-            css_classes=["pmdviz-geometry"],
-            **WIDE,
-        )
-
-    @property
-    def geometry(self) -> scene.Geometry:
-        """The present picture's values."""
-        return scene.Geometry(self.knobs, self._moved)
+        figures = [pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()]
+        look = {"css_classes": ["pmdviz-geometry"], "stylesheets": [css.static("pages.css", "geometry")]}
+        self.view = pn.Column(words["question"], self.form, *figures, self.found, words["captions"], **look, **WIDE)
 
     # A page of the app
 
     def start(self, doc: Document | None = None) -> None:
         """Begin; the first picture is there already."""
         self._doc, self.ack.keyboard = doc, True
-
-    def _laid_out(self) -> None:
-        """The browser has built the figures: from the next frame on it tells of keys."""
-        self.ack.sent += 1
 
     def look(self, on: bool) -> None:
         """The page is to be seen, or no longer: then it does not play, and the keys are another's."""
@@ -229,7 +198,7 @@ class GeometryPage(Page):
 
     def _show(self) -> None:
         """Draw the setting and say what it shows."""
-        geometry = self.geometry
+        geometry = scene.Geometry(self.knobs, self._moved)
         for view in self.views.values():
             view.show(geometry)
         self.found.object = found(geometry)
@@ -243,15 +212,12 @@ class GeometryPage(Page):
             self._act(self.keys[key])
 
     def _act(self, name: str) -> None:
-        playing = self._playing is not None
+        playing, now = self._playing is not None, self.knobs.steps
         self.pause()
-        if name == "toggle":
-            if not playing:
-                self.play()
-            return
-        now = self.knobs.steps
-        to = {"restart": 0, "back": now - 1, "step": now + 1}[name]
-        self._go(to)
+        if name != "toggle":
+            self._go({"restart": 0, "back": now - 1, "step": now + 1}[name])
+        elif not playing:
+            self.play()
 
     def _go(self, steps: int) -> None:
         """To so many steps, if there are."""

@@ -82,15 +82,11 @@ class LessonsPage(PlainPage):
         super().__init__(LESSONS_FIRST, HOW, self.list, "pmdviz-lessons")
 
     def _hear(self, message: Mapping[str, Json]) -> None:
-        name = message.get("lesson")
-        self.choose(f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name)
-
-    def choose(self, name: Json) -> None:
         """Open a lesson in the lab; an unknown name is ignored."""
-        if not isinstance(name, str) or self.on_open is None:
-            return
-        lesson = self._lessons.get(name) or practice_named(name)
-        if lesson is not None:
+        name = message.get("lesson")
+        name = f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name
+        lesson = (self._lessons.get(name) or practice_named(name)) if isinstance(name, str) else None
+        if lesson is not None and self.on_open is not None:
             self.on_open("lab", lesson)
 
     def look(self, on: bool) -> None:
@@ -138,16 +134,11 @@ def opening(method: Method, column: str = "") -> Opening:
 
 
 def _trace(method: Method, column: str) -> str:
-    if column in WEIGHTS:
-        return _showing("ess")
-    if column != "adapt":
-        return ""
-    names = {scalar.name for scalar in method.scalars}
-    return _showing(next((TOLD[term] for term in dict(method.grammar)["adapt"].terms if TOLD[term] in names), ""))
-
-
-def _showing(name: str) -> str:
-    """The key of the traces with the column `name` of a history."""
+    """The key of the traces with the column of a history that shows this one."""
+    name = "ess" if column in WEIGHTS else ""
+    if column == "adapt":
+        names = {scalar.name for scalar in method.scalars}
+        name = next((TOLD[term] for term in dict(method.grammar)["adapt"].terms if TOLD[term] in names), "")
     return next((key for key, group in GROUPS.items() if name in group.metrics), "")
 
 
@@ -175,9 +166,7 @@ class MethodsPage(PlainPage):
     """The table of all methods; a page of the app."""
 
     def __init__(self) -> None:
-        columns = [
-            [name, column.title, column.about, [*map(list, column.terms.items())]] for name, column in COLUMNS.items()
-        ]
+        columns = [[name, one.title, one.about, [*map(list, one.terms.items())]] for name, one in COLUMNS.items()]
         families = [[title, [_method_row(method) for method in methods]] for title, methods in by_family().items()]
         self.table = MethodsTable(self._hear, columns=columns, families=families)
         super().__init__(METHODS_FIRST, READ_IT, self.table, "pmdviz-methods")

@@ -138,12 +138,10 @@ class Still(Generic[Shown]):
 
     def _bundle(self, words: str, png: bytes | None) -> dict[str, str]:
         """What each viewer can show of it; where there is a choice, browsers and nbconvert take the HTML."""
-        said = html.escape(words)
-        if png is None:
-            return {"text/plain": words, "text/html": f'<p data-pmdviz="{self._name}">{said}</p>'}
-        code = base64.b64encode(png).decode()
-        image = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{code}">'
-        return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{image}</div>', PNG: code}
+        said, picture = html.escape(words), {} if png is None else {PNG: base64.b64encode(png).decode()}
+        for code in picture.values():
+            said = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{code}">'
+        return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{said}</div>', **picture}
 
 
 def png_of(shown: Snapshot | RaceScene, dark: bool = False) -> bytes | None:
@@ -179,8 +177,7 @@ def in_notebook() -> bool:
 
 def _in_a_cell_of_jupyter() -> bool:
     """Whether JupyterLab or Notebook 7 runs the cell: they alone name it in their request."""
-    parent = sys.modules["IPython"].get_ipython().get_parent()
-    return "cellId" in parent.get("metadata", {})
+    return "cellId" in sys.modules["IPython"].get_ipython().get_parent().get("metadata", {})
 
 
 def _after_each_cell(page: LivePage) -> None:
@@ -188,8 +185,7 @@ def _after_each_cell(page: LivePage) -> None:
     events, known = sys.modules["IPython"].get_ipython().events, weakref.ref(page)
 
     def settle(*_: Any) -> None:
-        page = known()
-        if page is None:
+        if (page := known()) is None:
             events.unregister("post_run_cell", settle)
         else:
             page.settle()
@@ -333,10 +329,9 @@ class LivePage(Page, Generic[Shown]):
 
     def _sheet_moved(self, sheet: Sheet) -> None:
         """One sheet at a time, and the pictures make room for it."""
-        if sheet.shown:
-            for other in self.sheets:
-                if other is not sheet:
-                    other.hide()
+        for other in self.sheets:
+            if sheet.shown and other is not sheet:
+                other.hide()
         self.screen.mark("pmdviz-with-sheet", any(each.shown for each in self.sheets))
 
     def _stands(self) -> None:

@@ -64,10 +64,8 @@ def collected(doc: Document | None) -> Iterator[None]:
         yield
         return
     with pn.io.hold(doc, "collect"):
-        policy, doc.callbacks._hold = (
-            doc.callbacks.hold_value,
-            "collect",
-        )  # maybe of a hold in which Panel runs a handler
+        policy = doc.callbacks.hold_value  # maybe of a hold in which Panel runs a handler
+        doc.callbacks._hold = "collect"
         try:
             yield
         finally:

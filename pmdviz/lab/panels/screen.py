@@ -304,9 +304,7 @@ class Screen(LiveScreen[Snapshot]):
         self._offered: tuple[tuple, str, str, str] | None = None
         self._seen: tuple[Snapshot, bool] | None = None  # the last one shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
-        self.wished: tuple[str, str] | None = (
-            None  # method, and the traces that its next run is to show
-        )
+        self.wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
