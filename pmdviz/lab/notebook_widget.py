@@ -58,12 +58,8 @@ class PageWidget(anywidget.AnyWidget):
         self._doc: Document | None = None
         self._events: list[DocumentPatchedEvent] = []
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
-        self.add_traits(
-            **{
-                name: KINDS.get(spec.kind, traitlets.Unicode)(values[name]).tag(sync=True)
-                for name, spec in free.items()
-            }
-        )
+        kinds = {name: KINDS.get(spec.kind, traitlets.Unicode) for name, spec in free.items()}
+        self.add_traits(**{name: kind(values[name]).tag(sync=True) for name, kind in kinds.items()})
         super().__init__()
         self.on_msg(lambda widget, content, buffers: self._soon(self._hear, content))
         self.observe(lambda change: self._soon(self._turned, change.name), ["playing", *free])

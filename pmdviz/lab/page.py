@@ -139,8 +139,8 @@ class Still(Generic[Shown]):
     def _bundle(self, words: str, png: bytes | None) -> dict[str, str]:
         """What each viewer can show of it; where there is a choice, browsers and nbconvert take the HTML."""
         said, picture = html.escape(words), {} if png is None else {PNG: base64.b64encode(png).decode()}
-        for code in picture.values():
-            said = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{code}">'
+        if picture:
+            said = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{picture[PNG]}">'
         return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{said}</div>', **picture}
 
 
