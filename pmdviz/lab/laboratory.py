@@ -20,7 +20,6 @@ from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
 from pmdviz.lab.links import HERE, Link, Page
-from pmdviz.lab.lists import Opening
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.recorded import begun
@@ -36,6 +35,7 @@ from pmdviz.lab.panels.setup import Gallery, Setup
 from pmdviz.lab.panels.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
 from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Sheet, Trouble, small_button, text
+from pmdviz.lab.plain_pages import Opening
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import MethodKnobs
 from pmdviz.presets import PRESETS

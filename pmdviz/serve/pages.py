@@ -36,7 +36,6 @@ from pmdviz.files import Json
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.links import Link
-from pmdviz.lab.lists import LessonsPage, MethodsPage
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.task import log_failure, pool_for
@@ -44,6 +43,7 @@ from pmdviz.lab.page import Page
 from pmdviz.lab.panel_internals import collected, handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lab.panels.widgets import Card, small_button
+from pmdviz.lab.plain_pages import LessonsPage, MethodsPage
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import handlers, server_internals
@@ -51,7 +51,7 @@ from pmdviz.serve.server_internals import page_script
 from pmdviz.serve.turns import GAP_S, INSIDE, turn
 
 if TYPE_CHECKING:
-    from pmdviz.lab.geometry import GeometryPage
+    from pmdviz.lab.plain_pages import GeometryPage
     from pmdviz.lab.race import Race
     from pmdviz.lab.theory import TheoryPage
 
@@ -221,7 +221,7 @@ def _theory(link: Link) -> TheoryPage:
 
 
 def _geometry(link: Link) -> GeometryPage:
-    from pmdviz.lab.geometry import GeometryPage
+    from pmdviz.lab.plain_pages import GeometryPage
 
     return GeometryPage()
 

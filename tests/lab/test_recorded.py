@@ -13,7 +13,7 @@ from numba.core.dispatcher import Dispatcher
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
-from pmdviz.lab import Lab, record
+from pmdviz.lab import Lab
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
@@ -31,14 +31,14 @@ BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
 @pytest.fixture(scope="module")
 def live():
     """Every frame of the live run."""
-    return record.frames()
+    return recorded.frames()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fresh(live, tmp_path_factory):
     """The run as this computer records it, in place of the file: another one may come to other particles."""
     path = tmp_path_factory.mktemp("recorded") / FILE.name
-    np.savez_compressed(path, **record.stored(live))
+    np.savez_compressed(path, **recorded.stored(live))
     made = Recording(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "recording", lambda: made)

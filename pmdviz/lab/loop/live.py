@@ -62,9 +62,7 @@ class Pace(NamedTuple):
 
     def seconds(self, iteration: int) -> float:
         """Seconds of playing from iteration 0 until this one is shown."""
-        if self.slow_start:
-            return FIRST_S * GENTLE * math.log1p(iteration / GENTLE)
-        return iteration / self.per_second
+        return FIRST_S * GENTLE * math.log1p(iteration / GENTLE) if self.slow_start else iteration / self.per_second
 
     def words(self, count: Callable[[int], str]) -> str:
         """What a menu says; `count` says a number of iterations: "3 iterations" a second."""
@@ -392,8 +390,7 @@ class Live:
             if self._doc is not None:
                 stack.enter_context(set_curdoc(self._doc))
             while not self._stopped:
-                job = self._next()
-                if job is None:
+                if (job := self._next()) is None:
                     await self._rest()
                     continue
                 snapshot = await self._compute(job)

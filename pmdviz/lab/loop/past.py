@@ -277,11 +277,6 @@ class Branch:
         self._kept = None
         return shown
 
-    @property
-    def name(self) -> str:
-        """What the ghost is called."""
-        return trace_columns.ghost_name(self.ghost is self.new)
-
     def moment(self, shown: Timeline, scene: Scene, pair: Pair, playing: bool) -> GhostMoment:
         """The ghost of the frame that is looked at: of the same iteration, while it plays of one near it."""
         began = time.perf_counter()
@@ -292,8 +287,7 @@ class Branch:
         if not fresh:
             self.ghost.visit(iteration, roughly=playing)
             self._kept = seen, self._drawn(shown, scene, pair)
-            took = time.perf_counter() - began
-            self._due = began + max(EVERY_S, took / SHARE)
+            self._due = began + max(EVERY_S, (time.perf_counter() - began) / SHARE)
         made = self._kept[1]
         return made if not fresh else made._replace(points=self.ghost.points())
 
@@ -310,18 +304,14 @@ class Branch:
         ours, its = shown.session, self.ghost.session
         iteration = its.frame.iteration
         named = "approximate" in scene.words(its.method)
-        here, there = ours.recipe.values_at(ours.frame.iteration), its.recipe.values_at(ours.frame.iteration)
-        before, after = (here, there) if self.ghost is self.new else (there, here)
-        differs = trace_columns.difference_words(ours.knobs.specs(), before, after)
-        return GhostMoment(
-            iteration=iteration,
-            name=self.name,
-            approximate=scene.columns(its.frame, pair).approximate if named else EMPTY_LINE,
-            points=self.ghost.points(),
-            words=trace_columns.branch_words(self.at, differs, ours.frame, its.frame, self.name),
-            recipe=its.recipe,
-            late=iteration < ours.frame.iteration and not its.done,
-        )
+        values = [session.recipe.values_at(ours.frame.iteration) for session in (ours, its)]
+        before_and_after = values if self.ghost is self.new else values[::-1]
+        differs = trace_columns.difference_words(ours.knobs.specs(), *before_and_after)
+        name = trace_columns.ghost_name(self.ghost is self.new)
+        line = scene.columns(its.frame, pair).approximate if named else EMPTY_LINE
+        words = trace_columns.branch_words(self.at, differs, ours.frame, its.frame, name)
+        late = iteration < ours.frame.iteration and not its.done
+        return GhostMoment(iteration, name, line, self.ghost.points(), words, its.recipe, late)
 
 
 # What a page has run: the timeline that is looked at and, after a branch, the one that was left.

@@ -209,7 +209,7 @@ class Guide:
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
-        self.controls = lesson_card.StepControls(own.turn_knob, own.turn_option, own.turn_part)
+        self.controls = lesson_card.StepControls(own.turn_knob, lab.setup.turn_option, own.turn_part)
         self.card: LessonCard | None = None
         self._pace, self._work = Throttle(LOOK_EVERY_S), TaskSlot(queues=True)
         self._asked: Hashable = None  # the last judged frame

@@ -227,10 +227,6 @@ class LabPlace:
         snapshot = runner.set(values)
         return runner.restart() if over else snapshot
 
-    def turn_option(self, name: str, value: Value) -> None:
-        """A run on the target with this option."""
-        self.lab.commands.begin("new option", option=(name, value))
-
     def turn_part(self, name: str, value: Value) -> None:
         """A run with this seed or budget."""
         session = self.lab.session

@@ -268,8 +268,7 @@ class DataEditing:
             low = at[1] <= RUG_SHARE * f.y_range.end
             self._ask(Edit(POINT, (x,), reach[:1] if low else ()))
         else:
-            values = (x, y, self._class) if self.view.classed else (x, y)
-            self._ask(Edit(POINT, values, reach))
+            self._ask(Edit(POINT, (x, y, self._class) if self.view.classed else (x, y), reach))
 
     def _ask(self, edit: Edit) -> None:
         """Have a run take it, together with what else waits by then."""

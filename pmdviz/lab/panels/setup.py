@@ -182,7 +182,7 @@ class Setup(ProblemControls):
         set_knob: Callable[[type[Knobs], str, Value], None],
         diagnose: Callable[[str], None],
     ) -> None:
-        super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
+        super().__init__(BUDGET_OF, self.turn_option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
@@ -218,7 +218,8 @@ class Setup(ProblemControls):
     def _on_budget(self, budget: int) -> None:
         self._ask("budget", budget=budget or None)
 
-    def _option(self, name: str, value: Value) -> None:
+    def turn_option(self, name: str, value: Value) -> None:
+        """A run on the target with this option."""
         self._begin("new option", option=(name, value))
 
     def controls_by_field(self) -> dict[str, widgets.KnobControl]:
