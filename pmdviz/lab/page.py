@@ -93,7 +93,8 @@ class Still(Generic[Shown]):
     """
 
     def __init__(self, name: str, draw: Callable[[Shown], bytes | None]) -> None:
-        self._name, self._draw = name, draw
+        self._name = name
+        self._draw: Callable[[Shown], bytes | None] = draw
         self._handle: Any = None
         self._wanted: tuple[Shown, str] | None = None  # a snapshot, and it in words
         self._last: Shown | None = None  # the snapshot that was asked for last

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
+import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from importlib import resources
 
@@ -12,22 +14,23 @@ import panel as pn
 from bokeh.document import Document
 
 from pmdviz.engine.history import Row
+from pmdviz.errors import InputError
 from pmdviz.experiments import theory
-from pmdviz.experiments.base import Chart, Series
-from pmdviz.experiments.running import ExperimentResult, run_experiment
+from pmdviz.experiments.base import Chart, Series, TooMuch
+from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory import VARIED
 from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.links import NOTHING, Asked
-from pmdviz.lab.loop.frame_sender import make_acknowledge
+from pmdviz.lab.links import NOTHING, Asked, experiment_query
+from pmdviz.lab.loop.frame_sender import Acknowledge, make_acknowledge
 from pmdviz.lab.loop.task import GIVES_WAY, Task, TaskSlot, Tell
-from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, WORKERS, ExperimentWork, Measurement
+from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, NOTHING_YET, WORKERS, ExperimentWork, Found, Measurement
 from pmdviz.lab.page import Page
-from pmdviz.lab.panels.experiments import ExperimentsPanel, measured_words, table
-from pmdviz.lab.panels.sharing import read
-from pmdviz.lab.panels.widgets import WIDE, Section, WorkLine, select, small_button, spoken, text
+from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.sharing import Choice, PageSharing, asked_of, changed, of_preset, read, usual
+from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.custom import titles as target_titles
 from pmdviz.views.stage import PicturesView
@@ -92,20 +95,20 @@ def covered_words(strategy: str) -> str:
 def found_words(fit: Fit | None, knobs: theory.ConvergenceKnobs) -> str:
     """The measured slope next to the bounds' slopes: whole ones, and terms of bounds, which are not drawn."""
     if fit is None:
-        return spoken("A slope needs runs at two different values.")
+        return widgets.spoken("A slope needs runs at two different values.")
     bounds, dim, letters = CONVERGENCE.bounds(knobs), theory.dimension(knobs), VARIED[knobs.varied].letters
     left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
     words = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
     holding = [bound for bound in bounds if bound.holds(letters)]
     if not bounds:
         why = covered_words(knobs.strategy) or "The paper gives no bound for this error."
-        return HEADLINE.format(f"{words}.") + spoken(why)
+        return HEADLINE.format(f"{words}.") + widgets.spoken(why)
     beside = ", ".join(slope for slope, _ in theory.merged(holding, dim))
     headline = HEADLINE.format(f"{words}. {beside}." if beside else f"{words}.")
     whole, terms = ("; ".join(bound_words(b, dim) for b in bounds if b.holds(letters) is on) for on in (True, False))
     said = [f"{whole}."] if whole else []
     said += [f"Not shown: the full bound does not fall at this rate here: {terms}."] if terms else []
-    return headline + DETAILS.format(spoken(" ".join([*said, SCALE_FREE])))
+    return headline + DETAILS.format(widgets.spoken(" ".join([*said, SCALE_FREE])))
 
 
 def sweep_chart(rows: Sequence[dict[str, Row]], knobs: theory.ConvergenceKnobs, fit: Fit | None) -> Chart:
@@ -186,6 +189,202 @@ def _measured(costs: Sequence[Cost], name: str, what: str) -> str:
     return f"{value} ({where}N = {first.num_data:,}, d = {first.dim})" + (f"; ~ {', '.join(law)}" if law else "")
 
 
+# Every experiment with its knobs, live pictures and a link: a new one is here by itself.
+
+# What an experiment has found: its pictures, live; what comes out; one case from near; the rows as a file.
+
+EMPTY = "Run the experiment: its pictures will be here, from the first rows on."
+NEAR = "One case from near"
+
+
+class ExperimentResults:
+    """Shows one `ExperimentWork`, whatever is chosen meanwhile."""
+
+    def __init__(self) -> None:
+        self.work: ExperimentWork | None = None  # whose pictures these are
+        self._next: ExperimentWork | None = None  # has nothing to show yet
+        self._shown: Found | None = None
+        tables = [css.TEXT, css.static("pages.css", "theory_table")]
+        self.about, self.summary, self.near = (widgets.text(stylesheets=tables) for _ in range(3))
+        sheets = [css.static("pages.css", "pictures")], [css.TEXT, css.static("pages.css", "picture_head")]
+        self.pictures, self.examples = PicturesView(*sheets), PicturesView(*sheets)
+        look = {**widgets.SMALL, "label": "Download CSV", "visible": False}
+        self.download = pn.widgets.FileDownload(callback=self._csv, filename="pmdviz-experiment.csv", **look)
+        pictures, examples = (pn.pane.Bokeh(view.layout, **widgets.WIDE) for view in (self.pictures, self.examples))
+        parts = self.about, pictures, self.summary, self.near, examples
+        self.view = pn.Column(*parts, css_classes=["pmdviz-experiment-results"], **widgets.WIDE)
+        self.about.object = f"<p>{EMPTY}</p>"
+
+    def begin(self, work: ExperimentWork) -> None:
+        """Show this one as soon as it has rows; until then the old picture stays."""
+        self._next = work
+        self.look()
+
+    def look(self) -> None:
+        """Bring everything up to date; costs nothing while nothing has come."""
+        if self._next is not None and self._next.found is not NOTHING_YET:
+            self.work, self._next, self._shown = self._next, None, None
+            self.pictures.forget()
+            self.examples.forget()
+        if self.work is None or self.work.found is self._shown:
+            return
+        self._shown = found = self.work.found
+        self.download.param.update(
+            visible=bool(self.work.result.rows), filename=f"pmdviz-{self.work.experiment.name}.csv"
+        )
+        self.about.object = f"<p>{_about_run(self.work)}</p>"
+        self.pictures.show(found.pictures)
+        self.summary.object = _summary(found.summary)
+        near = f'<div class="pmdviz-heading" role="heading" aria-level="3">{NEAR}</div>'
+        self.near.object = near if found.examples else ""
+        self.examples.show(found.examples, self.pictures.colours)
+
+    def _csv(self) -> io.StringIO:
+        return io.StringIO(self.work.result.csv() if self.work is not None else "")
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+        self.pictures.set_theme(dark)
+        self.examples.set_theme(dark)
+
+
+def _about_run(work: ExperimentWork) -> str:
+    """Whose pictures they are: settings may be turned meanwhile."""
+    specs, turned = work.knobs.specs(), changed(work.knobs)
+    parts = [f"{specs[name].label}: {specs[name].said(widgets.as_text(value))}" for name, value in turned.items()]
+    return f"<b>{html.escape(work.experiment.title)}</b>, {html.escape('; '.join(parts) or 'with its defaults')}."
+
+
+def _summary(entries: Sequence[Mapping[str, Value | None]]) -> str:
+    heads = list(dict.fromkeys(name for entry in entries for name in entry))
+    rows = [[_cell(entry.get(name)) for name in heads] for entry in entries]
+    words = [name.replace("_", " ") for name in heads]
+    return table("What comes out", words, rows, html.escape) if rows else ""  # names keep their underscores
+
+
+def _cell(value: Value | None) -> str:
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return number(value) if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
+
+
+DEFAULTS = "defaults"
+BAD_LINK = "This link could not be read: {}. The page shows the default settings instead."
+
+
+class ExperimentsPanel:
+    """The chosen settings and the last run's rows. `begin(work)` starts one, `cancel()` ends it; a link `asked`."""
+
+    def __init__(
+        self, begin: Callable[[ExperimentWork], None], cancel: Callable[[], None], ack: Acknowledge, asked: Asked
+    ) -> None:
+        self._begin, self._busy = begin, False
+        titles = {each.title: name for name, each in sorted(EXPERIMENTS.items())}
+        starts = {DEFAULTS: "", **{each.title: name for name, each in EXPERIMENT_PRESETS.items()}}
+        self.chosen = widgets.select("Experiment", titles, lambda name: self.choose(usual(name)))
+        self.preset = widgets.select("Start from", starts, self._start_from, value="")
+        self.about, self.form = widgets.text(margin=(4, 0)), widgets.KnobForm(self._turn)
+        self.button = widgets.small_button("Run the experiment", self.run, color="primary", variant="solid")
+        self.insist = widgets.small_button("Run it anyway", lambda: self.run(insist=True), visible=False)
+        self.choice, trouble = usual(self.chosen.value), ""
+        try:
+            self.choice = read(asked) or self.choice
+        except InputError as error:
+            trouble = BAD_LINK.format(error)
+        self.sharing: PageSharing[Choice] = PageSharing(
+            ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory"
+        )
+        self.sharing.shown, self.results = self.choice, ExperimentResults()
+        buttons = self.button, self.insist, self.sharing.button, self.results.download
+        self.line = widgets.WorkLine(trouble, cancel, *buttons)
+        self._lay_out()
+        self._show()
+
+    def _lay_out(self) -> None:
+        said = self.line.view, self.sharing.said, self.results.view
+        parts = self.chosen, self.preset, self.about, self.form
+        controls = pn.Column(*parts, css_classes=["pmdviz-experiment-setup"], **widgets.WIDE)
+        right = pn.Column(*said, css_classes=["pmdviz-experiment-run"], **widgets.WIDE)
+        look = {"stylesheets": [css.static("pages.css", "experiments")], "css_classes": ["pmdviz-experiments"]}
+        self.view = pn.Column(controls, right, **look, **widgets.WIDE)
+
+    # What a person chooses
+
+    def _start_from(self, preset: str) -> None:
+        self.choose(of_preset(preset) if preset else usual(self.choice.experiment))
+
+    def choose(self, choice: Choice) -> None:
+        """Show this one, not run yet."""
+        if self._busy:
+            return
+        self.choice = choice
+        self.insist.visible = False
+        self._show()
+        self.sharing.follow(choice)
+
+    def _turn(self, name: str, value: Value) -> None:
+        try:
+            knobs = self.choice.knobs.replaced(**{name: value})
+        except InputError as error:
+            self.form.controls[name].refuse(error.on_page)
+            return
+        self.choose(self.choice._replace(knobs=knobs))
+
+    def _show(self) -> None:
+        """Set the controls to the chosen settings."""
+        made, preset = EXPERIMENTS[self.choice.experiment], self.choice.preset
+        self._busy = True
+        try:
+            self.chosen.value, self.preset.value = self.choice.experiment, preset
+        finally:
+            self._busy = False
+        question = html.escape(find_experiment_preset(preset).question) if preset else ""
+        asks = f'<p class="pmdviz-question">{question}</p>' if preset else ""
+        self.about.object = f"{asks}{html.escape(made.about)} Source: {html.escape(made.source)}."
+        self.form.rebuild(made.Knobs, made.Knobs.defaults().as_dict())
+        self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict(), {})
+
+    # A run
+
+    def run(self, insist: bool = False) -> None:
+        """Run the chosen experiment, like its button; where it is too much only if a person insists."""
+        self.insist.visible = False
+        self._begin(ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist))
+
+    def stopped(self, error: BaseException) -> None:
+        """It stopped, or was refused: a person may insist where that helps."""
+        self.results.look()
+        self.insist.visible = isinstance(error, TooMuch) and error.may_insist
+        if isinstance(error, InputError) and error.field in self.form.controls:
+            self.form.controls[error.field].refuse(error.on_page)
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+        self.results.set_theme(dark)
+
+
+def measured_words(what: str, result: ExperimentResult) -> str:
+    """The closing sentence on a result; `what` are its rows."""
+    failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
+    return f"{len(result.rows):,} {what} measured.{failed}"
+
+
+def table(
+    caption: str, head: Iterable[str], body: Iterable[Iterable[str]], shown: Callable[[str], str] = typeset
+) -> str:
+    """A table of words and formulas as HTML, or of names as they are (`shown` html.escape); wide ones scroll."""
+    heads = "".join(f'<th scope="col">{shown(cell)}</th>' for cell in head)
+    rows = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in body)
+    made = (
+        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
+    )
+    return f'<div class="pmdviz-scroll" tabindex="0">{made}</div>'
+
+
+# The page.
+
 SEEDS = (4, 8, 20, 50)
 STEPS = 15  # of Theorem 2's table
 SECTIONS = {
@@ -202,7 +401,7 @@ class TheoryPage(Page):
     def __init__(self, asked: Asked = NOTHING) -> None:
         self.work: Measurement | None = None
         self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
-        self._line: WorkLine | None = None  # of the work under way
+        self._line: widgets.WorkLine | None = None  # of the work under way
         stored = json.loads(STORED.read_text(encoding="utf-8"))
         self._rows: list[dict[str, Row]] = stored["rows"]
         self._measured: dict[str, Value] = {name: stored["knobs"][name] for name in ("target", "strategy", "varied")}
@@ -221,49 +420,44 @@ class TheoryPage(Page):
 
     def _make_controls(self) -> None:
         varied = {each.title: name for name, each in VARIED.items()}
-        self.target = select("Posterior", target_titles(), value="gaussian")
-        self.strategy = select("Particles", titles(theory.STRATEGIES), value="particles")
-        self.varied = select("Varied setting", varied, value="mT")
-        self.error = select("Error", titles(ERRORS), lambda error: self._redraw(), value="bounded")
-        self.seeds = select("Runs at each value", [*SEEDS], value=20)
+        self.target = widgets.select("Posterior", target_titles(), value="gaussian")
+        self.strategy = widgets.select("Particles", titles(theory.STRATEGIES), value="particles")
+        self.varied = widgets.select("Varied setting", varied, value="mT")
+        self.error = widgets.select("Error", titles(ERRORS), lambda error: self._redraw(), value="bounded")
+        self.seeds = widgets.select("Runs at each value", [*SEEDS], value=20)
         acts = {"Measure": self._sweep, "Theorem 2, term by term": self._recurrence, "Time and memory": self._costs}
         main = {"Measure": {"color": "primary", "variant": "solid"}}  # what one presses first
-        self.buttons = {label: small_button(label, act, **main.get(label, {})) for label, act in acts.items()}
-        words = (STORED_WORDS.format(len(self._rows)), "", "")
-        lines = [WorkLine(*each) for each in zip(words, [self._cancel] * 3, self.buttons.values(), strict=True)]
+        self.buttons = {label: widgets.small_button(label, act, **main.get(label, {})) for label, act in acts.items()}
+        lines = [widgets.WorkLine("", self._cancel, button) for button in self.buttons.values()]
         self.line, self.recurrence_line, self.cost_line = lines
+        self.line.say(STORED_WORDS.format(len(self._rows)))
         chosen = (self.target, self.strategy, self.varied, self.error, self.seeds)
         for each in chosen:
             each.param.update(sizing_mode=None, width=250, margin=0)
         look = {"gap": "8px 12px", "css_classes": ["pmdviz-theory-setup"], "margin": (8, 0, 0, 0)}
-        self.setup = pn.FlexBox(*chosen, **look), text(SEEDS_WORDS)
+        self.setup = pn.FlexBox(*chosen, **look), widgets.text(SEEDS_WORDS)
 
     def _make_view(self, opened: str) -> None:
         tables = [css.TEXT, css.static("pages.css", "theory_table")]
         self.foot = pn.Row(margin=0)  # nothing plays here
-        self.found = text(css_classes=["pmdviz-theory-found"], stylesheets=tables)
-        self.recurrence_words = text(stylesheets=tables)
-        self.recurrence_pane = pn.Column(visible=False, **WIDE)  # a Bokeh pane has no element of its own to hide
-        self.recurrence_pane.append(pn.pane.Bokeh(self.recurrence_view.layout, **WIDE))
-        self.cost_words = text(cost_table([]), stylesheets=tables)
+        self.found = widgets.text(css_classes=["pmdviz-theory-found"], stylesheets=tables)
+        self.recurrence_words = widgets.text(stylesheets=tables)
+        figure = pn.pane.Bokeh(self.recurrence_view.layout, **widgets.WIDE)  # it has no element of its own to hide
+        self.recurrence_pane = pn.Column(figure, visible=False, **widgets.WIDE)
+        self.cost_words = widgets.text(cost_table([]), stylesheets=tables)
         parts = {
-            "sweep": (self.found, pn.pane.Bokeh(self.sweep_view.layout, **WIDE), *self.setup, self.line.view),
+            "sweep": (self.found, pn.pane.Bokeh(self.sweep_view.layout, **widgets.WIDE), *self.setup, self.line.view),
             "recurrence": (self.recurrence_line.view, self.recurrence_pane, self.recurrence_words),
             "costs": (self.cost_line.view, self.cost_words),
             "experiments": (self.experiments.view,),
         }
-        question = text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")])
-        contents = Section(places=[[key, title] for key, (title, _) in SECTIONS.items()], **WIDE)
-        look = {"stylesheets": [css.static("pages.css", "theory")], "css_classes": ["pmdviz-theory"], **WIDE}
+        question = widgets.text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")])
+        contents = widgets.Section(places=[[key, title] for key, (title, _) in SECTIONS.items()], **widgets.WIDE)
+        look = {"stylesheets": [css.static("pages.css", "theory")], "css_classes": ["pmdviz-theory"], **widgets.WIDE}
         self.view, self.sections = pn.Column(question, contents, **look), {}
         for key, (title, about) in SECTIONS.items():
-            self.sections[key] = Section(key=key, title=title, opened=key == opened, **WIDE)
-            self.view.extend([self.sections[key], text(about, stylesheets=tables), *parts[key]])
-
-    @property
-    def said(self) -> pn.pane.HTML:
-        """The sentence on the sweep."""
-        return self.line.said
+            self.sections[key] = widgets.Section(key=key, title=title, opened=key == opened, **widgets.WIDE)
+            self.view.extend([self.sections[key], widgets.text(about, stylesheets=tables), *parts[key]])
 
     # A page of the app
 
@@ -274,8 +468,7 @@ class TheoryPage(Page):
     def take(self, asked: Asked) -> None:
         """Show an experiment that another page or a lesson names."""
         self._cancel()
-        choice = read(asked)
-        if choice is not None:
+        if (choice := read(asked)) is not None:
             self.experiments.choose(choice)
             self.sections["experiments"].opened = True
 
@@ -297,7 +490,7 @@ class TheoryPage(Page):
     def _begin(
         self,
         work: Measurement,
-        line: WorkLine,
+        line: widgets.WorkLine,
         end: Callable[[ExperimentResult], str],
         look: Callable[[], None] = lambda: None,
         stopped: Callable[[BaseException], None] = lambda error: None,

@@ -25,7 +25,7 @@ from pmdviz.experiments.race.runs import mode_masses, row
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.task import Again, Task, pool_for
+from pmdviz.lab.loop.task import Again, Task, Tell, pool_for
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -120,7 +120,7 @@ class RaceRunner:
         for k in range(len(self._shown)):
             if k not in self._turns and self.race.may_step(k):
                 pool = pool_for(self._runs[k].foretold)
-                self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, lambda tell, k=k: self._turn(k))
+                self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, partial(self._turn, k))
         if self._turns:
             wait([task.future for task in self._turns.values()], timeout=PATIENCE_S)
             self._gather()
@@ -259,7 +259,7 @@ class RaceRunner:
         stands_at = max(1, min(racing)) if started else None
         return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, stands_at)
 
-    def _turn(self, k: int) -> tuple[Tile, Frame]:
+    def _turn(self, k: int, _: Tell) -> tuple[Tile, Frame]:
         """Entrant k's iterations of this frame, and what there is to show of it then."""
         began = time.perf_counter()
         while self.race.may_step(k):

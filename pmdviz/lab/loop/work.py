@@ -266,9 +266,9 @@ class ExperimentWork:
             self._draw_if_due()
 
         name, knobs = self.experiment.name, self.knobs.as_dict()
-        look = {"progress": told, "on_row": self.rows.append, "insist": self.insist}
+        measure = partial(run_experiment, workers=WORKERS, niceness=GIVES_WAY, insist=self.insist)
         try:
-            self._result = run_experiment(name, knobs, workers=WORKERS, niceness=GIVES_WAY, **look)
+            self._result = measure(name, knobs, progress=told, on_row=self.rows.append)
         except BaseException:
             with contextlib.suppress(Exception):  # the reason to stop is the one that is shown
                 self._draw()
@@ -376,8 +376,9 @@ _export_pool = Slices("pmdviz-export")
 
 def _played(what: Run | RaceResult, suffix: str, tell: Tell) -> Run | RaceResult:
     """The run or race to export; at iteration 0 a film has the whole run of the recipe."""
-    begun = not isinstance(what, Run) or what.final.iteration > 0
-    if begun or what.recipe.budget is None or "frames" not in WRITERS[suffix].options:
+    if not isinstance(what, Run) or what.final.iteration > 0 or what.recipe.budget is None:
+        return what
+    if "frames" not in WRITERS[suffix].options:
         return what
     session = Session(what.recipe)
     while not session.done:

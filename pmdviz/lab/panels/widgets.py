@@ -179,7 +179,7 @@ def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
         widget.value = value
 
 
-def offer(menu: pn.widgets.Select, options: Mapping[str, Value], value: Value | None = None) -> None:
+def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen | None = None) -> None:
     """Have a menu offer these, and show `value`, else what it shows if that is among them, else the first."""
     if menu.options != options or value is not None:
         kept = menu.value if value is None else value
