@@ -282,8 +282,8 @@ class Lab(LivePage[Snapshot]):
         """End the live loop and its background work."""
         super().stop()
         self.own.stop()
-        self.fit.work.forget()
-        self.luck.work.forget()
+        self.fit.forget()
+        self.luck.forget()
 
     def cancel(self) -> None:
         """Stop long work: a step, a new run, or the floor; the last picture stays."""
@@ -293,7 +293,7 @@ class Lab(LivePage[Snapshot]):
             self.busy_card.cancelling()
         else:
             self.floor.cancel()
-            self.luck.work.cancel()
+            self.luck.cancel()
 
     def _first(self, runner: Runner | None) -> tuple[Runner, Snapshot]:
         runner = runner or Runner(begun(self._recipe), preset=self._preset_of())

@@ -126,10 +126,8 @@ def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", st
 
     Raises InputError for one that is too long.
     """
-    parts = {"run": recipe.to_link()}
-    if start == END:
-        parts |= {"start": END}
-    elif start == HERE and frame.iteration:
+    parts = {"run": recipe.to_link()} | ({"start": END} if start == END else {})
+    if start == HERE and frame.iteration:
         parts |= {"at": str(frame.iteration), "frame": frame.digest}
     parts |= {"preset": preset} if preset else {}
     parts |= {"hide": ",".join(page.hide)} if page.hide else {}

@@ -293,9 +293,7 @@ class ExperimentsPanel:
             self.choice = read(asked) or self.choice
         except InputError as error:
             trouble = BAD_LINK.format(error)
-        self.sharing: PageSharing[Choice] = PageSharing(
-            ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory"
-        )
+        self.sharing = PageSharing[Choice](ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory")
         self.sharing.shown, self.results = self.choice, ExperimentResults()
         buttons = self.button, self.insist, self.sharing.button, self.results.download
         self.line = widgets.WorkLine(trouble, cancel, *buttons)
@@ -359,10 +357,6 @@ class ExperimentsPanel:
         self.insist.visible = isinstance(error, TooMuch) and error.may_insist
         if isinstance(error, InputError) and error.field in self.form.controls:
             self.form.controls[error.field].refuse(error.on_page)
-
-    def set_theme(self, dark: bool) -> None:
-        """Put on the light or the dark theme."""
-        self.results.set_theme(dark)
 
 
 def measured_words(what: str, result: ExperimentResult) -> str:
@@ -478,7 +472,7 @@ class TheoryPage(Page):
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
-        for view in (self.sweep_view, self.recurrence_view, self.experiments):
+        for view in (self.sweep_view, self.recurrence_view, self.experiments.results):
             view.set_theme(dark)
 
     def stop(self) -> None:

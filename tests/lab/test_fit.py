@@ -5,8 +5,8 @@ import threading
 import pytest
 
 from pmdviz.engine.recipe import Recipe
-from pmdviz.lab.loop import work as fit_work
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels import folds as fit_work
 from pmdviz.lab.panels.folds import CANCELLED, FitPanel
 from tests.lab.threads import until
 
@@ -48,7 +48,7 @@ async def test_a_sample_is_tested_in_the_background_and_the_result_says_of_what(
     assert panel.button.disabled and panel.stop_it.visible and "Testing the sample" in panel.said.object
     await until(held.is_set)
     gate.set()
-    await until(lambda: not panel.work.running)
+    await until(lambda: not panel.running)
     words = panel.said.object
     assert "Iteration 60: statistic" in words and ", p = " in words
     assert "no evidence against it" in words or "rejected at 5\u00a0%" in words
@@ -61,7 +61,7 @@ async def test_a_result_of_an_earlier_moment_says_so_until_the_run_is_there_agai
     there = at(runner, 40)
     panel = opened(there)
     panel._begin()
-    await until(lambda: not panel.work.running)
+    await until(lambda: not panel.running)
     fresh = panel.said.object
     panel.show(at(runner, 1))
     assert "pmdviz-fit-old" in panel.said.object and "iteration 40 is no longer" in panel.said.object
@@ -75,10 +75,10 @@ async def test_it_can_be_cancelled_and_the_end_of_the_page_cancels_it(held, gate
     panel = opened(at(Runner(INDEPENDENT), 20))
     panel._begin()
     await until(held.is_set)
-    panel.work.cancel()
-    await until(lambda: not panel.work.running)
-    assert CANCELLED in panel.said.object and panel.work.outcome is None
+    panel.cancel()
+    await until(lambda: not panel.running)
+    assert CANCELLED in panel.said.object and panel.outcome is None
     gate.set()
     panel._begin()
-    panel.work.forget()
-    assert not panel.work.running
+    panel.forget()
+    assert not panel.running

@@ -46,8 +46,8 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs():
     runner.session.advance(1000)
     panel = shown(runner)
     panel._press()
-    assert panel.work.running and panel.button.label == CANCEL and "Repeating with 8 seeds" in panel.said.object
-    await until(lambda: not panel.work.running)
+    assert panel.running and panel.button.label == CANCEL and "Repeating with 8 seeds" in panel.said.object
+    await until(lambda: not panel.running)
     snapshot = runner.snapshot()
     runs = SeedRuns([run_seed(RECIPE, seed) for seed in other_seeds(0, 8)])
     ends = np.array([run.history["tv"][-1] for run in runs.whole])
@@ -65,8 +65,8 @@ async def test_it_is_cancelled_and_let_go_of(held):
     panel._press()
     await until(held.is_set)
     panel._press()
-    await until(lambda: not panel.work.running)
-    assert panel.work.runs is None and "Cancelled" in panel.said.object and panel.button.label == ASK
+    await until(lambda: not panel.running)
+    assert panel.runs is None and "Cancelled" in panel.said.object and panel.button.label == ASK
     panel._press()
-    panel.work.forget()
-    assert not panel.work.running and panel.work.recipe is None
+    panel.forget()
+    assert not panel.running and panel.recipe is None

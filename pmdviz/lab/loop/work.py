@@ -21,57 +21,19 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
-from pmdviz.experiments.fit_testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
-from pmdviz.kernels.compiling import FIT_GROUPS, compiler
-from pmdviz.kernels.jit import DEFAULT
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Value
 from pmdviz.lab.loop.limits import step_seconds
-from pmdviz.lab.loop.recorded import as_live
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Result, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, Floor, floor, known_floor
 from pmdviz.scenes.words import count, duration, whole_sentence
 
 log = logging.getLogger(__name__)
 TELL_S = 0.5  # so often a page hears how far a test or a floor is
-
-# A goodness-of-fit test of a run's sample.
-
-ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
-_fit_pool = Slices("pmdviz-fit")
-
-
-class FitWork(TaskSlot):
-    """One test at a time for a lab; `tell` is called when it is over, and every half second until then."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, TELL_S)
-        self.frame: Frame | None = None
-        self.outcome: Outcome | None = None  # None: none yet, under way, or cancelled
-
-    def ask(self, frame: Frame, test: str) -> None:
-        """Have the sample of a frame tested by the test of that name, and cancel the one under way."""
-
-        def act(tell: Tell) -> FitResult:
-            compiler.wait((DEFAULT, *FIT_GROUPS))
-            return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
-
-        self.frame, self.outcome = frame, None
-        self.begin(_fit_pool, act, self._ended)
-
-    def forget(self) -> None:
-        """Let go of the test under way, and of what came out of the last."""
-        self.let_go()
-        self.frame = self.outcome = None
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome()
-        self.outcome = None if found.cancelled else found
-
 
 # The floor of a lab's run: what as many independent draws would get.
 
@@ -127,45 +89,11 @@ class FloorWork(TaskSlot):
 
 # A run's recipe with other seeds.
 
-LUCK_TELL_S = 0.3
 SURE = 10  # iterations after which the pace so far holds for the whole
-_luck_pool = Slices("pmdviz-luck")
 
 
-class LuckWork(TaskSlot):
-    """One series of runs at a time for a lab; `tell` is called during it and when it is over."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, LUCK_TELL_S)
-        self.recipe: Recipe | None = None
-        self.number = 0  # of seeds
-        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
-        self.words = ""  # why there are none
-
-    def ask(self, recipe: Recipe, frame: Frame, number: int) -> None:
-        """Run `recipe`, with `frame` as one of its moments, with so many other seeds, and cancel those under way.
-
-        An endless run goes as far as it has come. Raises InputError for what would take too long, or has no end.
-        """
-        bounded = ending(recipe, frame)
-        check_time(bounded, frame, number)
-        self.forget()
-        self.recipe, self.number = recipe, number
-        self.begin(_luck_pool, partial(_with_other_seeds, bounded, number), self._ended)
-
-    def forget(self) -> None:
-        """Let go of the one under way, and of what came out of the last."""
-        self.let_go()
-        self.recipe = self.runs = None
-        self.words = ""
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("The other seeds stopped with {kind}: {error}")
-        self.runs = found.result
-        self.words = "Cancelled: no other seeds." if found.cancelled else found.words
-
-
-def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
+def with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
+    """So many runs of the recipe."""
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
         tell(done, number)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import NamedTuple
 
 import panel as pn
@@ -15,7 +16,8 @@ from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work import LuckWork
+from pmdviz.lab.loop.task import Slices, Task, TaskSlot
+from pmdviz.lab.loop.work import check_time, ending, with_other_seeds
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import alike, fitting_methods
 from pmdviz.methods import METHODS
@@ -231,10 +233,9 @@ def stopped_words(runs: SeedRuns) -> str:
 
 
 def progress(seeds: int, share: float) -> tuple[str, str]:
-    """HTML of how far the other seeds are, and words for the picture."""
+    """How far the other seeds are, and the same for the picture."""
     words = f"Repeating with {seeds} seeds"
-    bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
-    return f"{bar} {widgets.spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
+    return words, f"{words}: {share:.0%}".replace("%", "\u00a0%")
 
 
 # The run's recipe with other seeds: a band behind the traces, and a sentence.
@@ -244,16 +245,21 @@ SEEDS = {"8": 8, "16": 16, "32": 32}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
+LUCK_TELL_S = 0.3
+_luck_pool = Slices("pmdviz-luck")
 ALL_STOPPED = "None of the other seeds finished."
 
 
-class LuckPanel:
+class LuckPanel(TaskSlot):
     """A button, a number of seeds and a line; band and a few words are drawn by `traces`."""
 
     def __init__(self, traces: TracesView) -> None:
-        self.work, self._traces = LuckWork(self._tell), traces
+        super().__init__(self._tell, LUCK_TELL_S)
+        self._traces = traces
         self._last: Snapshot | None = None
-        self._notice = ""  # why the band is missing
+        self.recipe: Recipe | None = None  # what was repeated
+        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
+        self._notice = ""  # why there are none
         self.button = widgets.small_button(ASK, self._press)
         self.seeds = widgets.select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
         self.said = widgets.text(margin=(2, 0))
@@ -263,55 +269,67 @@ class LuckPanel:
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
-        if self.work.recipe is not None and not alike(self.work.recipe, snapshot.recipe, ALL_BUT_SEED):
-            self.work.forget()
+        if self.recipe is not None and not alike(self.recipe, snapshot.recipe, ALL_BUT_SEED):
+            self.forget()
             self._notice = LET_GO
             self._draw()
         if not playing:
             self.say()
 
     def _press(self) -> None:
-        if self.work.running:
-            self.work.cancel()
+        if self.running:
+            self.cancel()
         elif self._last is not None:
             self._ask()
 
     def _ask(self) -> None:
+        """Run the recipe with other seeds, an endless one as far as it has come, unless that would take too long."""
+        recipe, frame, number = self._last.recipe, self._last.frame, self.seeds.value
         self._notice = ""
         try:
-            self.work.ask(self._last.recipe, self._last.frame, self.seeds.value)
+            bounded = ending(recipe, frame)
+            check_time(bounded, frame, number)
         except InputError as error:
             self._notice = error.on_page
+        else:
+            self.forget()
+            self.recipe, self._number = recipe, number
+            self.begin(_luck_pool, partial(with_other_seeds, bounded, number), self._ended)
         self._draw()
         self.say()
 
+    def _ended(self, task: Task) -> None:
+        found = task.outcome("The other seeds stopped with {kind}: {error}")
+        self.runs = found.result
+        self._notice = "Cancelled: no other seeds." if found.cancelled else found.words
+
+    def forget(self) -> None:
+        """Let go of the one under way, and of what came out of the last."""
+        self.let_go()
+        self.recipe = self.runs = None
+
     def _tell(self) -> None:
-        if not self.work.running:
+        if not self.running:
             self._draw()
         self.say()
 
     def _draw(self) -> None:
-        self._traces.show_seeds(self.work.runs)
+        self._traces.show_seeds(self.runs)
 
     def say(self) -> None:
         """How far it is, or what came out by the traces that are shown."""
-        running = self.work.running
-        label = CANCEL if running else ASK
-        if self.button.label != label:
-            self.button.label = label
-        if running:
-            said, brief = progress(self.work.number, self.work.share)
-        else:
-            words, brief = self._words()
-            said = widgets.spoken(words)
-        widgets.set_words(self.said, said)
+        running = self.running
+        self.button.label = CANCEL if running else ASK
+        words, brief = progress(self._number, self.share) if running else self._words()
+        bar = f'<progress aria-label="other seeds" max="1" value="{self.share:.3f}"></progress> ' if running else ""
+        widgets.set_words(self.said, bar + widgets.spoken(words))
         self._traces.say_seeds(brief)
 
     def _words(self) -> tuple[str, str]:
         """A sentence, and the same in a few words for the picture."""
-        runs, last = self.work.runs, self._last
+        runs, last = self.runs, self._last
         if runs is None or last is None:
-            return self.work.words or self._notice, ""
+            return self._notice, ""
         if not runs.whole:
             return f"{ALL_STOPPED} {stopped_words(runs)}", ""
         found = verdict(runs, last, self._traces.group)

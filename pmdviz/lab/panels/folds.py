@@ -20,16 +20,20 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.experiments.fit_statistics import FIT_TESTS
+from pmdviz.experiments.fit_testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writers import install_command
 from pmdviz.files import Json
+from pmdviz.kernels.compiling import FIT_GROUPS, compiler
+from pmdviz.kernels.jit import DEFAULT
 from pmdviz.knobs import Value
 from pmdviz.lab import css
+from pmdviz.lab.loop.recorded import as_live
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
-from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
+from pmdviz.lab.loop.task import Outcome, Slices, Task, TaskSlot, Tell
+from pmdviz.lab.loop.work import TELL_S, ExportTask
 from pmdviz.lab.panel_internals import LabelledSelect, handed, in_a_while
 from pmdviz.lab.panels import widgets
 from pmdviz.scenes.words import whole_sentence
@@ -128,13 +132,17 @@ NO_TEST = (
     "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none of them."
 )
 CANCELLED = "Cancelled: nothing was tested."
+ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
+_fit_pool = Slices("pmdviz-fit")
 
 
-class FitPanel:
+class FitPanel(TaskSlot):
     """A folded card; its content is made when it is first opened, and follows the run by `show`."""
 
     def __init__(self) -> None:
-        self.work = FitWork(self._tell)
+        super().__init__(self._tell, TELL_S)
+        self.frame: Frame | None = None  # the tested one
+        self.outcome: Outcome | None = None  # None: none yet, under way, or cancelled
         self._last: Snapshot | None = None
         look = {"margin": (8, 0), "css_classes": ["pmdviz-fit"]}
         self.view = widgets.folded("Goodness-of-fit test", build=self._build, **look)
@@ -142,7 +150,7 @@ class FitPanel:
     def _build(self) -> None:
         self.test = widgets.select("Test", {}, margin=(4, 8))
         self.button = widgets.small_button("Test this sample", self._begin)
-        self.stop_it = widgets.small_button("Cancel", self.work.cancel, visible=False)
+        self.stop_it = widgets.small_button("Cancel", self.cancel, visible=False)
         self.said = widgets.text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
@@ -154,14 +162,14 @@ class FitPanel:
         if not len(self.view):
             return
         if before is None or _run_of(before) != _run_of(snapshot):
-            self.work.forget()
+            self.forget()
             self._offer(snapshot.frame.target)
             self._tell()
         else:
             self._say_outcome()
 
     def _say_outcome(self) -> None:
-        frame, outcome = self.work.frame, self.work.outcome
+        frame, outcome = self.frame, self.outcome
         if frame is not None and outcome is not None:
             moved_on = self._last is None or not _alike(frame, self._last.frame)
             widgets.set_words(self.said, words_of(outcome, frame.iteration, moved_on))
@@ -175,19 +183,37 @@ class FitPanel:
         widgets.set_words(self.said, "" if found else _line(NO_TEST))
 
     def _begin(self) -> None:
-        if self._last is not None and self.test.value:
-            self.work.ask(self._last.frame, self.test.value)
-            self._tell()
+        """Have the sample on show tested, and cancel the test under way."""
+        if self._last is None or not self.test.value:
+            return
+        frame, test = self._last.frame, self.test.value
+
+        def act(tell: Tell) -> FitResult:
+            compiler.wait((DEFAULT, *FIT_GROUPS))
+            return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
+
+        self.frame, self.outcome = frame, None
+        self.begin(_fit_pool, act, self._ended)
+        self._tell()
+
+    def _ended(self, task: Task) -> None:
+        found = task.outcome()
+        self.outcome = None if found.cancelled else found
+
+    def forget(self) -> None:
+        """Let go of the test under way, and of what came out of the last."""
+        self.let_go()
+        self.frame = self.outcome = None
 
     def _tell(self) -> None:
         """How far it is, or what came out."""
-        running = self.work.running
+        running = self.running
         self.button.disabled, self.stop_it.visible = running or not self.test.options, running
         if running:
-            widgets.set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
-        elif self.work.outcome is not None:
+            widgets.set_words(self.said, _line(f"Testing the sample of iteration {self.frame.iteration:,} ..."))
+        elif self.outcome is not None:
             self._say_outcome()
-        elif self.work.frame is not None:
+        elif self.frame is not None:
             widgets.set_words(self.said, _line(CANCELLED))
 
 

@@ -70,9 +70,7 @@ class OwnDataView(Component):
     busy = param.Boolean(default=False, doc="Whether the server is at work on the last message.")
     closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
     opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
-    upload = param.String(
-        default="", doc="From the browser: a number, a file's name (of pasted rows none), a table in base64."
-    )
+    upload = param.String(default="", doc="From the browser: a number, a file's name or none, a table in base64.")
     most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
 
     _esm = css.MAKE + css.static("own_data.js", "own_data")
@@ -129,16 +127,12 @@ class OwnDataDialog:
     # What the browser says
 
     def _hear(self, message: Mapping[str, Json]) -> None:
-        if "closed" in message:
-            self._clear()
-        if "use" in message:
-            self._use()
-        if "fit" in message:
-            self._fit()
-        if "roles" in message:
-            self._roles(message["roles"])
-        if "scale" in message:
-            self._scale(message["scale"])
+        for name, act in (("closed", self._clear), ("use", self._use), ("fit", self._fit)):
+            if name in message:
+                act()
+        for name, choose in (("roles", self._roles), ("scale", self._scale)):
+            if name in message:
+                choose(message[name])
 
     def _arrived(self, upload: str) -> None:
         """A file or pasted rows, in base64: a message would be refused where it is large."""

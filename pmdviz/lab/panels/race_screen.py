@@ -425,10 +425,8 @@ class RaceScreen(LiveScreen):
     def say_bands(self, words: str, share: float | None) -> None:
         """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
         bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
-        label = "Bands" if share is None else "Cancel bands"
         widgets.set_words(self.band_words, bar + widgets.spoken(words))
-        if self.band_button.label != label:
-            self.band_button.label = label
+        self.band_button.label = "Bands" if share is None else "Cancel bands"
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))

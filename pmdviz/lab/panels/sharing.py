@@ -51,7 +51,8 @@ class Sharing:
 
     def __init__(self, ack: Acknowledge, link: links.Link) -> None:
         self._ack, self._link = ack, link
-        self._pace, self._begun = Throttle(FOLLOW_S), False
+        self._pace = Throttle(FOLLOW_S)
+        self._opened: str | None = None  # the first query
         self._recipe: Recipe | None = None  # of the link in the address bar
         self._replay: Replay | None = None  # while it is under way
         self.sentence = ""  # what a person must be told of the link once its frame is there
@@ -95,8 +96,8 @@ class Sharing:
             text = self.query(snapshot)
         except InputError:
             text = ""
-        if not self._begun:  # an opened file stays as it was written
-            self._begun, self._opened = True, text
+        if self._opened is None:  # an opened file stays as it was written
+            self._opened = text
         elif text != self._opened or self._ack.link:
             self._ack.link = text
 
