@@ -37,7 +37,7 @@ from pmdviz.lab.panel_internals import collected, handed
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
 from pmdviz.lab.panels.screen import LiveScreen
 from pmdviz.lab.panels.setup import ProblemControls
-from pmdviz.lab.panels.widgets import NEW_RUN, WORDS, Busy, PlaybackBar, Sheet, live_words
+from pmdviz.lab.panels.widgets import NEW_RUN, WORDS, Busy, PlaybackBar, Sheet, live_words, set_classes
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
@@ -267,7 +267,7 @@ class LivePage(Page, Generic[Shown]):
         self._presenter = self._presenter if presenter is None else presenter
         with collected(pn.state.curdoc):
             self.screen.set_theme(self._dark, self._presenter)
-            self.playback.set_large(self._presenter)
+            set_classes(self.playback.view, "pmdviz-transport", *["pmdviz-large"] * self._presenter)  # Play alone
         self.inside.set_theme(self._dark)
 
     def present(self, on: bool) -> None:
@@ -310,7 +310,8 @@ class LivePage(Page, Generic[Shown]):
         """Draw the present moment again."""
         self.live.do("look", methodcaller("snapshot"))
 
-    def _look_at(self, choice: SceneChoice) -> None:
+    def look_at(self, choice: SceneChoice) -> None:
+        """Another picture of the same moment."""
         self.live.do("look", methodcaller("look_at", choice))
 
     def _set_pace(self, pace: Pace) -> None:
@@ -320,11 +321,12 @@ class LivePage(Page, Generic[Shown]):
         if self.live.playing:
             self.live.play(False)
 
-    def _paused(self, what: str, act: Act, newest_only: bool = False) -> None:
+    def paused(self, what: str, act: Act, newest_only: bool = False) -> None:
+        """Have the runner do it, and play no longer."""
         self._freeze()
         self.live.do(what, act, newest_only)
 
-    def _newest(self, what: str, act: str) -> Callable[[Any], None]:
+    def newest(self, what: str, act: str) -> Callable[[Any], None]:
         """Have the runner do `act(value)`, of several that wait only the newest."""
         return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
 

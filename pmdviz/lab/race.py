@@ -156,8 +156,7 @@ class Race(LivePage):
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
-        looks = self._look_at, self._newest("look", "look_at_traces")
-        self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, *looks, self.recipe)
+        self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
         self.setup = RaceSetup(self.recipe, self._begin, self._branch, self._leave, go)
@@ -271,7 +270,7 @@ class Race(LivePage):
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
             "toggle": self._toggle,
-            "step": lambda: self._paused("step", RaceRunner.advance),
+            "step": lambda: self.paused("step", RaceRunner.advance),
             "restart": lambda: self._begin(self.setup.recipe),
             "reseed": lambda: self._begin(replace(self.setup.recipe, seeds=(fresh_seed(self.setup.recipe.seeds[0]),))),
             "proceed": self._proceed,
@@ -296,7 +295,7 @@ class Race(LivePage):
 
     def _visit(self, rounds: int, roughly: bool = False) -> None:
         """Go to a round of the race so far; of several that wait only to the newest."""
-        self._paused("going to a round", methodcaller("visit", rounds, roughly), newest_only=True)
+        self.paused("going to a round", methodcaller("visit", rounds, roughly), newest_only=True)
 
     def _ask_what_if(self) -> None:
         self._freeze()
@@ -355,7 +354,8 @@ class Race(LivePage):
         if not self.floor.running and not self.live.playing:
             self._glance()
 
-    def _press_bands(self, seeds: int) -> None:
+    def press_bands(self, seeds: int) -> None:
+        """Race with so many seeds in the background, or cancel that."""
         if self.bands.running:
             self.bands.cancel()
         elif self.recipe.budget is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from operator import methodcaller
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import panel as pn
 
@@ -12,15 +12,16 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.knobs import Value
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import Act, Live
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panel_internals import collected
 from pmdviz.lab.panels.setup import alike
 from pmdviz.methods import METHODS
 from pmdviz.targets import Target, get_target
+
+if TYPE_CHECKING:
+    from pmdviz.lab.page import LivePage
 
 # The recipe of a run that takes the place of another one: changed settings stay, as far as they fit.
 
@@ -93,8 +94,8 @@ class Kept(NamedTuple):
 class Commands:
     """Turns wishes into jobs of the live loop; keeps the last runs for Undo."""
 
-    def __init__(self, live: Live, floor: FloorWork, dim: Callable[[bool], None]) -> None:
-        self.live, self._floor, self._dim = live, floor, dim
+    def __init__(self, page: LivePage) -> None:
+        self._page, self.live = page, page.live
         self._before: list[Runner] = []
 
     @property
@@ -106,27 +107,22 @@ class Commands:
         """Do what a button or a key names."""
         acts: dict[str, Callable[[], None]] = {
             "toggle": self._toggle,
-            "step": lambda: self._paused("step", lambda runner: runner.advance(1)),
-            "back": lambda: self._paused("step back", Runner.back),
+            "step": lambda: self._page.paused("step", lambda runner: runner.advance(1)),
+            "back": lambda: self._page.paused("step back", Runner.back),
             "restart": lambda: self.live.do("restart", Runner.restart),
             "replay": self._replay,
             "proceed": self._proceed,
             "reseed": lambda: self.live.do("new seed", Runner.reseed),
-            "retry": lambda: self._paused("step", lambda runner: runner.advance(1)),
+            "retry": lambda: self._page.paused("step", lambda runner: runner.advance(1)),
             "undo": self._undo,
             "what_if": lambda: self.live.do("branch", lambda runner: runner.whole().travel(Past.what_if)),
             "swap": lambda: self.live.do("branch", lambda runner: runner.travel(Past.swap)),
             "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.keep)),
             "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.drop)),
         }
-        if self._floor.cancelled and name in ("restart", "replay", "reseed"):
-            self._floor.forget()
+        if self._page.floor.cancelled and name in ("restart", "replay", "reseed"):
+            self._page.floor.forget()
         acts[name]()
-
-    def _paused(self, what: str, act: Act, newest_only: bool = False) -> None:
-        if self.live.playing:
-            self.live.play(False)
-        self.live.do(what, act, newest_only)
 
     def _toggle(self) -> None:
         """Play, Pause, or what both mean at the end of the run: play it again."""
@@ -152,7 +148,7 @@ class Commands:
     def visit(self, iteration: int, roughly: bool = False) -> None:
         """Go to an iteration of the run so far; of several that wait only to the newest."""
         act = methodcaller("visit", iteration, roughly)
-        self._paused("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
+        self._page.paused("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
 
     def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
         """Runs in the worker: one of the two runs goes, and both are kept for Undo."""
@@ -173,7 +169,7 @@ class Commands:
             put(Kept(runner.copy(), [*self._before]))
             return runner.snapshot()
 
-        self._paused("keeping the run", kept)
+        self._page.paused("keeping the run", kept)
 
     def give_back(self, kept: Kept) -> None:
         """The run that was kept; it replaces the present one."""
@@ -182,7 +178,7 @@ class Commands:
             self._before = kept.before
             return kept.runner, kept.runner.snapshot()
 
-        self._paused("the previous run", back)
+        self._page.paused("the previous run", back)
 
     def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
         """A lesson's run instead of this one; `begun` is called in the worker once it is there."""
@@ -193,8 +189,8 @@ class Commands:
             return made
 
         with collected(pn.state.curdoc):
-            self._dim(True)
-        self._paused("the lesson's run", laid, newest_only=True)
+            self._page.screen.dim(True)
+        self._page.paused("the lesson's run", laid, newest_only=True)
 
     def begin(self, what: str, **parts: Any) -> None:
         """A new run (or only a new budget) instead of this one; the old one is kept for Undo."""
@@ -202,7 +198,7 @@ class Commands:
             self.live.do(what, lambda runner: runner.limit(parts["budget"]))
             return
         with collected(pn.state.curdoc):  # Panel may deliver a change without the document's lock
-            self._dim(True)
+            self._page.screen.dim(True)
         # a copy each time: a job that waits for kernels is done again
         self.live.do(what, lambda runner: self._new_run(runner, {**parts}), newest_only=True)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import panel as pn
 import param
@@ -26,11 +26,14 @@ from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tile_words
-from pmdviz.scenes.stage import Scene, SceneChoice
+from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
 from pmdviz.views.stage import RaceTiles
 from pmdviz.views.traces import RaceDifference, RaceTraces
+
+if TYPE_CHECKING:
+    from pmdviz.lab.race import Race
 
 # A race in words: the status panel, and the rows of the table.
 
@@ -243,21 +246,15 @@ SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
-    def __init__(
-        self,
-        playback: widgets.PlaybackBar,
-        cards: Sequence[widgets.Card],
-        bands: Callable[[int], None],
-        choose: Callable[[SceneChoice], None],
-        look_at_traces: Callable[[frozenset[str]], None],
-        recipe: RaceRecipe,
-    ) -> None:
+    def __init__(self, page: Race) -> None:
+        recipe, self._press_bands = page.recipe, page.press_bands
         shown = recipe.shown
-        self.picture, self._look_at_traces = PictureControls(choose), look_at_traces
+        self.picture = PictureControls(page.look_at)
+        self._look_at_traces = page.newest("look", "look_at_traces")
         self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
-        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), playback
+        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), page.playback
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
         self.heading = widgets.text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
@@ -274,29 +271,29 @@ class RaceScreen(LiveScreen):
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
-        self.view = self._layout(cards, self._options(bands))
+        self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
         self._choose_below(self.below.value)  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
-    def _options(self, bands: Callable[[int], None]) -> Any:
+    def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in CLOCKS.items()}
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
         self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
         self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
         self.seeds = widgets.select("Bands over", SEEDS, value=8, width=120, **look)
-        self.band_button = widgets.small_button("Bands", lambda: bands(self.seeds.value))
+        self.band_button = widgets.small_button("Bands", lambda: self._press_bands(self.seeds.value))
         self.band_words = widgets.text(margin=(4, 0))
         menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
         row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **widgets.WIDE)
         return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **widgets.WIDE)
 
-    def _layout(self, cards: Sequence[widgets.Card], options: Any) -> Any:
+    def _layout(self, busy: widgets.Card) -> Any:
         self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
         panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **widgets.WIDE)
-        below = self.legend, table, self.status, options, *(card.view for card in cards)
+        below = self.legend, table, self.status, self._options(), busy.view
         parts = self.heading, *panes, self.lower, *below
         return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 

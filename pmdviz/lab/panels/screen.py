@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import panel as pn
 import param
@@ -19,24 +19,26 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
-from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
-from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
+from pmdviz.lab.panels.widgets import WIDE, Card, select, set_classes, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style, trace_columns
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
-from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene, SceneChoice
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene
 from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
+
+if TYPE_CHECKING:
+    from pmdviz.lab.page import LivePage
 
 # The words above the picture: the question, and a sentence.
 
@@ -259,28 +261,18 @@ class LiveScreen(Generic[Shown]):
 class Screen(LiveScreen[Snapshot]):
     """Stage, traces and status in one responsive layout."""
 
-    def __init__(
-        self,
-        target: Target,
-        playback: PlaybackBar,
-        cards: Iterable[Card],
-        floor: FloorWork,
-        last: Callable[[], Snapshot | None],
-        choose: Callable[[SceneChoice], None],
-        look_at_data: Callable[[bool], None],
-        look_at_traces: Callable[[str], None],
-        keyboard: bool = False,
-    ) -> None:
+    def __init__(self, page: LivePage, target: Target, cards: Iterable[Card], keyboard: bool = False) -> None:
         self.stage = StageView(target, legend=False)  # the switches are its legend
         self.traces, self.second = TracesView(), TracesView(SECOND)
         self.second.figure.name = "second_traces"
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
-        self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
+        self._look_at_data = page.newest("look at data", "look_at_data")
+        self._look_at_traces = page.newest("look at traces", "look_at_traces")
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
-        self.playback, self.floor = playback, floor
+        self.playback, self.floor = page.playback, page.floor
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
         packed += [self.traces.source, self.second.source]
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
@@ -289,8 +281,8 @@ class Screen(LiveScreen[Snapshot]):
         self._connect("Starting", css.IN_TRANSPORT, figure, packed, marks, keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.stage.put = self.traces.put = self.second.put = self.sender.put
-        self.actions = Actions(self.ack, self.stage.figure, last)
-        self.picture = PictureControls(choose)
+        self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
+        self.picture = PictureControls(page.look_at)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
         self.heading = Heading()
@@ -298,7 +290,7 @@ class Screen(LiveScreen[Snapshot]):
         stage = pane_of(self.stage.figure, "pmdviz-stage")
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
-        playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
+        self.playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[tuple, str, str, str] | None = None

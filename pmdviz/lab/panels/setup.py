@@ -177,17 +177,16 @@ class Setup(ProblemControls):
 
     def __init__(
         self,
-        presets: Mapping[str, Preset],
         begin: Callable[..., None],
         set_knob: Callable[[type[Knobs], str, Value], None],
         diagnose: Callable[[str], None],
     ) -> None:
         super().__init__(BUDGET_OF, self.turn_option, lambda name, value: begin("this seed", seed=value))
-        self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
+        self._begin, self._set_knob = begin, set_knob
         self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
         self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
-        titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
+        titles = {OWN: ""} | {preset.title: name for name, preset in PRESETS.items()}
         self.preset = widgets.select("Preset", titles, self._on_preset)
         self.question = widgets.text(margin=(0, 0, 2, 0))
         self.diagnosis = DiagnosisPanel(diagnose)
@@ -210,7 +209,7 @@ class Setup(ProblemControls):
 
     def _on_preset(self, name: str) -> None:
         if name:
-            self._ask("new preset", recipe=self._presets[name].recipe, preset=name)
+            self._ask("new preset", recipe=PRESETS[name].recipe, preset=name)
 
     def _on_target(self, target: Target | str) -> None:
         self._ask("new target", target=target, target_options={}, changes=())
@@ -253,7 +252,7 @@ class Setup(ProblemControls):
 
     def preset_of(self, recipe: Recipe) -> str:
         """Name of the preset that a recipe is; "" for none."""
-        near = ((name, preset) for name, preset in self._presets.items() if preset.may_be(recipe))
+        near = ((name, preset) for name, preset in PRESETS.items() if preset.may_be(recipe))
         return next((name for name, preset in near if alike(preset.recipe, recipe, RUN)), "")
 
     def forget(self) -> None:
@@ -304,12 +303,12 @@ class Setup(ProblemControls):
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)
-        stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
+        stays = PRESETS.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
         widgets.set_value(self.preset, match)
         self.diagnosis.about(match)
-        preset = self._presets.get(match)
+        preset = PRESETS.get(match)
         widgets.set_words(self.question, _about(preset) if preset else "")
 
 

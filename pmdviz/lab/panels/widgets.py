@@ -73,10 +73,6 @@ class PlaybackBar:
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: self._act(name), **look)
 
-    def set_large(self, on: bool) -> None:
-        """For a lecture hall Play alone; the keys do what the other buttons do."""
-        set_classes(self.view, "pmdviz-transport", *["pmdviz-large"] * on)
-
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
         self._playing = on
