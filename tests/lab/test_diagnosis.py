@@ -21,7 +21,7 @@ def test_it_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_i
     runner.diagnose("particles_die")
     while not runner.session.done:
         told = runner.advance(50)
-    ess = told.metrics["ess"]
+    ess = told.frame.metrics["ess"]
     assert told.diagnosis.startswith(f"ESS fell to {ess:.1f} of 500: no particle has moved")
     assert f"{100 * told.frame.weights.max():.0f} % of the weight" in told.diagnosis
     early = runner.travel(lambda past: past.visit(0))

@@ -115,7 +115,7 @@ def test_the_whole_run_plays_without_a_kernel(no_kernels):
         seen.append(runner.advance(1))
     assert [shown.frame.iteration for shown in seen] == list(range(201))
     assert {mark.kind for mark in seen[-1].marks} == {"limited", "rejuvenated"}
-    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].metrics["floor_tv"] > 0
+    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].frame.metrics["floor_tv"] > 0
     assert seen[3].origins is not None and len(seen[50].columns.approximate["x"]) > 500
     for act, at in ((Runner.back, 199), (Runner.restart, 0), (Runner.replay, 0), (lambda r: r.advance(3), 3)):
         assert act(runner).frame.iteration == at

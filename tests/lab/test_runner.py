@@ -42,7 +42,7 @@ def test_pending_knobs_are_named_and_a_bandwidth_redraws_at_once(runner):
     label = after.frame.knobs.specs()["batch_size"].label
     assert f"{label}: takes effect at the next step" in fields_html(status_fields(after))
     redrawn = runner.set({"bandwidth": 2.0})
-    assert redrawn.metrics["tv"] != before.metrics["tv"]
+    assert redrawn.frame.metrics["tv"] != before.frame.metrics["tv"]
     assert redrawn.frame.iteration == 3
 
 
@@ -72,10 +72,10 @@ def test_back_restart_and_replay(runner):
     runner.set({"bandwidth": 2.0})
     three = runner.advance(1)
     assert runner.back().frame.iteration == 2
-    assert runner.advance(1).metrics["tv"] == three.metrics["tv"]
+    assert runner.advance(1).frame.metrics["tv"] == three.frame.metrics["tv"]
     assert runner.replay().recipe.changes
     again = [runner.advance(1) for _ in range(3)][-1]
-    assert again.metrics["tv"] == three.metrics["tv"]
+    assert again.frame.metrics["tv"] == three.frame.metrics["tv"]
     assert runner.restart().recipe.changes == ()
     assert runner.session.knobs.bandwidth == 2.0
 
