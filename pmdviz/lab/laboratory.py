@@ -38,7 +38,6 @@ from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Shee
 from pmdviz.lab.plain_pages import Opening
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import MethodKnobs
-from pmdviz.presets import PRESETS
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row
 from pmdviz.targets import Target
@@ -125,7 +124,7 @@ class Lab(LivePage[Snapshot]):
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
         self.compare = ComparePanel(
-            self._begin_race, PRESETS, lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
+            self._begin_race, lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
         )
         self._make_sheets()
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
@@ -308,7 +307,6 @@ class Lab(LivePage[Snapshot]):
         self._last = snapshot
         self.screen.show(snapshot, self.live.playing, self.live.pause_s)
         self.setup.show(snapshot, self.live.playing)
-        self.own.show(snapshot)
         frame = snapshot.frame
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self._judge()
@@ -319,10 +317,9 @@ class Lab(LivePage[Snapshot]):
         if not (lasts or self.live.waits):
             self.busy_card.hide()
         self.floor.ask(snapshot.frame)
-        self.fit.show(snapshot)
         self.luck.show(snapshot, self.live.playing)
-        self.compare.show(snapshot)
-        self.inside.show(snapshot)
+        for panel in (self.own, self.fit, self.compare, self.inside):
+            panel.show(snapshot)
         self.sharing.follow(snapshot, self.live.playing)
         self.tell_notebook()
         if snapshot.ghost and snapshot.ghost.late and not self.live.playing:

@@ -112,8 +112,7 @@ class PageWidget(anywidget.AnyWidget):
                 act(page)
 
     def _open(self, view: str, message: dict[str, Any]) -> None:
-        page = self._page()
-        if page is None:
+        if (page := self._page()) is None:
             self.send({"what": "lost", "view": view})
             return
         if VERSION not in message["has"]:

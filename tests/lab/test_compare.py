@@ -6,7 +6,6 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.comparing import BRANCH, KNOB, ComparePanel
-from pmdviz.presets import PRESETS
 
 
 @pytest.fixture
@@ -16,7 +15,7 @@ def begun():
 
 @pytest.fixture
 def panel(begun):
-    made = ComparePanel(begun.append, PRESETS, lambda: "Compare")
+    made = ComparePanel(begun.append, lambda: "Compare")
     made.show(Runner(Recipe("mixture", "pmd", num_particles=200, seed=4, budget=500)).snapshot())
     assert len(made.card.view) == 1  # nothing but its title is built before it is looked at
     made.toggle()

@@ -478,8 +478,7 @@ class Replay:
     def _take(self, turn: Future) -> None:
         began = time.thread_time()
         try:
-            arrived = self._runner.go(self.iteration)
-            if arrived:
+            if arrived := self._runner.go(self.iteration):
                 self._runner.snapshot()  # the frame's columns are computed once for all
             self._arrived = arrived
         finally:

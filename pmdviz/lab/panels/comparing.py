@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import alike, fitting_methods
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.presets import Preset
+from pmdviz.presets import PRESETS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import count, number
 from pmdviz.views import TracesView
@@ -37,18 +37,17 @@ What = tuple[str, str]  # the kind, and the name of a knob
 class ComparePanel:
     """A button, and a sheet which is built when it is first opened; `more` are other ways to compare, below.
 
-    `begin(race)` is given the race of two, and `go` says what that is called. `presets` are those whose settings may be
-    the other ones. `about` hears that the sheet was opened or closed.
+    `begin(race)` is given the race of two, and `go` says what that is called. `about` hears that the sheet was opened or
+    closed.
     """
 
     def __init__(
         self,
         begin: Callable[[RaceRecipe], None],
-        presets: Mapping[str, Preset],
         go: Callable[[], str],
         about: Callable[[widgets.Sheet], None] = lambda sheet: None,
     ) -> None:
-        self._begin, self._presets, self._go = begin, presets, go
+        self._begin, self._go = begin, go
         self.more: list[pn.viewable.Viewable] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it is being filled, a change is not a choice
@@ -90,7 +89,7 @@ class ComparePanel:
             n for n in widgets.in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)
         ]
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
-        presets = {self._presets[n].title: n for n in _of_target(self._presets, snapshot.recipe, frame.knobs)}
+        presets = {PRESETS[n].title: n for n in _of_target(snapshot.recipe, frame.knobs)}
         knobs = {specs[n].label: (KNOB, n) for n in seen}
         there = {METHOD: methods, **knobs, PRESET: presets, BRANCH: snapshot.ghost}
         found: dict[str, What] = {WORDS.get(k, k): knobs.get(k, (k, "")) for k, some in there.items() if some}
@@ -143,7 +142,7 @@ class ComparePanel:
         if kind == KNOB:
             return self._race(recipe.method, frame.knobs.replaced(**{name: self._value}))
         if kind == PRESET:
-            other = self._presets[self.preset.value].recipe
+            other = PRESETS[self.preset.value].recipe
             return self._race(other.method, other.start_knobs())
         way = METHODS[self.method.value]
         return self._race(way.name, way.fitted(way.Knobs.defaults(), frame.target))
@@ -167,12 +166,12 @@ def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
     return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs, ghost
 
 
-def _of_target(presets: Mapping[str, Preset], recipe: Recipe, now: Knobs) -> list[str]:
+def _of_target(recipe: Recipe, now: Knobs) -> list[str]:
     """Names of the presets on the same target with the same options whose settings are others."""
-    near = [name for name, one in presets.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
-    same = [name for name in near if alike(presets[name].recipe, recipe, ("target", "target_options", "custom"))]
+    near = [name for name, one in PRESETS.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
+    same = [name for name in near if alike(PRESETS[name].recipe, recipe, ("target", "target_options", "custom"))]
     mine = recipe.method, now.as_dict()
-    return [name for name in same if (presets[name].recipe.method, presets[name].recipe.knobs) != mine]
+    return [name for name in same if (PRESETS[name].recipe.method, PRESETS[name].recipe.knobs) != mine]
 
 
 # What other seeds say of a run, in words.
@@ -211,8 +210,7 @@ def verdict(runs: SeedRuns, snapshot: Snapshot, group: str) -> Verdict | None:
     """Where the run stands among the others by the first of these traces that it has; None for nothing to compare."""
     own, over = snapshot.measured.kept_columns(), snapshot.done and _as_far(runs, snapshot)
     for name, trace in GROUPS[group].metrics.items():
-        found = runs.judge(own, name, over, snapshot.recipe.seed)
-        if found is not None:
+        if (found := runs.judge(own, name, over, snapshot.recipe.seed)) is not None:
             return Verdict(found, trace.title, name in METRICS and METRICS[name].ranks)
     return None
 

@@ -73,8 +73,7 @@ def solution(guide: Guide) -> None:
 
 def link(guide: Guide) -> None:
     """Copy the link to this attempt."""
-    last = guide.lab.last
-    if last is not None and guide.step.score is not None:
+    if (last := guide.lab.last) is not None and guide.step.score is not None:
         query = links.attempt_query(guide.progress.lesson.name, guide.step.name, last.recipe)
         guide.lab.screen.actions.put_on_clipboard(query)
         guide.publish(COPIED)

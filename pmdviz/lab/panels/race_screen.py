@@ -109,8 +109,7 @@ def _step(scene: RaceScene) -> str:
     between = f"{found.words}." if found is not None and found.words else ""  # of two methods which one is closer
     if scene.done:
         return " ".join(filter(None, ["Finished.", between, _below(scene)]))
-    slow = [tile.title for tile in scene.tiles if tile.slow]
-    if slow:
+    if slow := [tile.title for tile in scene.tiles if tile.slow]:
         return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
     ended = [tile.title for tile in scene.tiles if tile.ended]
     return f"Finished: {', '.join(ended)}" if ended else (between if scene.iteration else START)

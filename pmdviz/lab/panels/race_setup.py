@@ -223,6 +223,5 @@ class RaceSetup(ProblemControls):
             left = [each for each in left if each is not card]
             self.cards.append(card)
             card.show(entrant, recipe.target)
-        views = [card.view for card in self.cards]
-        if list(self.entrants) != views:
+        if (views := [card.view for card in self.cards]) != list(self.entrants):
             self.entrants[:] = views

@@ -61,8 +61,7 @@ class Sharing:
         """Replay up to the link's iteration, turn by turn, and hold the frame against its digest."""
         if runner.session.frame.iteration == 0:
             self._replay = self._replay or replay_to(self._link.iteration, runner)
-            again = self._replay.bring(runner)
-            if again is not None:
+            if (again := self._replay.bring(runner)) is not None:
                 return again
             self.sentence = self._judged(runner.session.frame, self._replay)
             self._replay = None

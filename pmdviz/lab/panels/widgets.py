@@ -239,8 +239,7 @@ class Menu(Component):
 
     def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
-        now = [list(entry) for entry in entries]
-        if now != self.entries:
+        if (now := [list(entry) for entry in entries]) != self.entries:
             self.entries = now
 
 
@@ -322,8 +321,7 @@ class KnobControl:
         self._default, self.changed, self.note, self.visible = default, value != default, note, visible
         self.folds = not (self._knob.basic or self.changed or asked_for)
         self.unit = self.unit if unit is None else unit
-        text = as_text(value)
-        if text != self.value:
+        if (text := as_text(value)) != self.value:
             self.value, self.message = text, ""
             self.serial += 1
         self._publish()
