@@ -306,9 +306,8 @@ class GeometryPage(Page):
     def __init__(self) -> None:
         charts = {"density": scene.density_picture, "kl": scene.kl_picture}
         triangle = TriangleView()
-        self.views: dict[str, GeometryView] = {"triangle": triangle} | {
-            name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()
-        }
+        views = {name: GeometryView(name, picture, height=CHART_PX) for name, picture in charts.items()}
+        self.views: dict[str, GeometryView] = {"triangle": triangle, **views}
         self.knobs = scene.GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None

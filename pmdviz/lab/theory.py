@@ -135,35 +135,20 @@ def recurrence_chart(rows: Sequence[theory.Terms]) -> Chart:
 # The Theory page's two tables: Theorem 2 step by step, and Table 1 of the paper with measurements.
 
 NOT_MEASURED, NOT_IN_TABLE = "not measured yet", "not in Table 1"
-RECURRENCE_HEAD = (
-    "t",
-    "γ",
-    "‖g‖, nats",
-    "(1−γ) KL(p‖q_t)",
-    "γ²/2 ‖g‖²",
-    "ε_t as printed",
-    "allowed as printed",
-    "ε_t as proved",
-    "allowed as proved",
-    "measured KL(p‖q_{t+1})",
-)
+RECURRENCE = {  # of a step -> the title of its column
+    "gamma": "γ", "gradient": "‖g‖, nats", "kept": "(1−γ) KL(p‖q_t)", "noise": "γ²/2 ‖g‖²",
+    "inexactness": "ε_t as printed", "bound": "allowed as printed", "proved_inexactness": "ε_t as proved",
+    "proved": "allowed as proved", "measured": "measured KL(p‖q_{t+1})",
+}  # fmt: skip
 COST_HEAD = (
-    "method",
-    "proved in",
-    "rate",
-    "time of a step, paper",
-    "measured",
-    "memory, paper",
-    "measured",
-    "black box",
-)
+    "method", "proved in", "rate", "time of a step, paper", "measured", "memory, paper", "measured", "black box",
+)  # fmt: skip
 
 
 def recurrence_table(rows: Sequence[theory.Terms]) -> str:
     """Theorem 2's terms of every step, in nats."""
-    names = ("gamma", "gradient", "kept", "noise", "inexactness", "bound", "proved_inexactness", "proved", "measured")
-    body = [[str(row.t), *(number(getattr(row, name)) for name in names)] for row in rows]
-    return table("Theorem 2, term by term, nats", RECURRENCE_HEAD, body)
+    body = [[str(row.t), *(number(getattr(row, name)) for name in RECURRENCE)] for row in rows]
+    return table("Theorem 2, term by term, nats", ("t", *RECURRENCE.values()), body)
 
 
 def cost_table(costs: Sequence[Cost]) -> str:
@@ -229,9 +214,8 @@ class ExperimentResults:
         if self.work is None or self.work.found is self._shown:
             return
         self._shown = found = self.work.found
-        self.download.param.update(
-            visible=bool(self.work.result.rows), filename=f"pmdviz-{self.work.experiment.name}.csv"
-        )
+        file = f"pmdviz-{self.work.experiment.name}.csv"
+        self.download.param.update(visible=bool(self.work.result.rows), filename=file)
         self.about.object = f"<p>{_about_run(self.work)}</p>"
         self.pictures.show(found.pictures)
         self.summary.object = _summary(found.summary)
@@ -371,10 +355,8 @@ def table(
     """A table of words and formulas as HTML, or of names as they are (`shown` html.escape); wide ones scroll."""
     heads = "".join(f'<th scope="col">{shown(cell)}</th>' for cell in head)
     rows = "".join("<tr>" + "".join(f"<td>{shown(cell)}</td>" for cell in row) + "</tr>" for row in body)
-    made = (
-        f"<table><caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody></table>"
-    )
-    return f'<div class="pmdviz-scroll" tabindex="0">{made}</div>'
+    made = f"<caption>{html.escape(caption)}</caption><thead><tr>{heads}</tr></thead><tbody>{rows}</tbody>"
+    return f'<div class="pmdviz-scroll" tabindex="0"><table>{made}</table></div>'
 
 
 # The page.

@@ -37,8 +37,7 @@ What = tuple[str, str]  # the kind, and the name of a knob
 class ComparePanel:
     """A button, and a sheet which is built when it is first opened; `more` are other ways to compare, below.
 
-    `begin(race)` is given the race of two, and `go` says what that is called. `about` hears that the sheet was opened or
-    closed.
+    `begin(race)` is given the race of two, and `go` says what that is called. `about` hears that it opened or closed.
     """
 
     def __init__(
@@ -85,9 +84,8 @@ class ComparePanel:
         self._offered = _settings(snapshot)
         frame, self._busy = snapshot.frame, True
         specs, idle, plain = frame.knobs.specs(), frame.method.idle_knobs(frame.target), frame.knobs.as_dict()
-        seen = [
-            n for n in widgets.in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)
-        ]
+        basic = [n for n in widgets.in_order(specs) if specs[n].basic and n not in idle]
+        seen = [n for n in basic if frame.knobs.matters(n, plain)]
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
         presets = {PRESETS[n].title: n for n in _of_target(snapshot.recipe, frame.knobs)}
         knobs = {specs[n].label: (KNOB, n) for n in seen}

@@ -341,11 +341,9 @@ class Handles:
         self.work.let_go()
         self._draw_moved()
         flat, names = target.dim == 1, target.parameter_names
-        self.view.param.update(
-            handles=_plain(target.handles()) if there else [],
-            axes=[names[0], "" if flat else names[1]] if there else ["", ""],
-            again=self.view.again + 1,
-        )
+        handles = _plain(target.handles()) if there else []
+        axes = [names[0], "" if flat else names[1]] if there else ["", ""]
+        self.view.param.update(handles=handles, axes=axes, again=self.view.again + 1)
 
     def forget(self) -> None:
         """The dragged handle goes back: the request was dropped."""

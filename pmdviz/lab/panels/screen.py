@@ -99,10 +99,8 @@ def number_fields(snapshot: Snapshot, group: trace_columns.Group) -> dict[str, s
     elif name in columns_due(GROUPS[snapshot.traces]):
         value = frame.metric(name)
     floor = frame.floors.get(next(iter(group.floors), ""))
-    return {
-        "value": "" if value is None else number(value),
-        "floor": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
-    }
+    beside = "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}"
+    return {"value": "" if value is None else number(value), "floor": beside}
 
 
 # The legend of the stage, which switches its layers.

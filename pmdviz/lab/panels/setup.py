@@ -41,14 +41,8 @@ def alike(a: Recipe, b: Recipe, keys: tuple[str, ...] = PROBLEM) -> bool:
 # What the controls of a run and of a race have in common: target with its options, budget and seed.
 
 BUDGETS = {"2,000": 2_000, "5,000": 5_000, "20,000": 20_000, "100,000": 100_000, "1,000,000": 1_000_000, "endless": 0}
-SEED = Whole(
-    0,
-    (0, MAX_SEED),
-    label="Seed of the run",
-    name="seed",
-    doc="Random numbers of the run; the data have a seed of their own.",
-    acts="restart",
-)
+ABOUT_SEED = "Random numbers of the run; the data have a seed of their own."
+SEED = Whole(0, (0, MAX_SEED), label="Seed of the run", name="seed", doc=ABOUT_SEED, acts="restart")
 
 
 class ProblemControls:

@@ -87,10 +87,8 @@ class PlaybackBar:
         self._over = done and not at_start
         self.playing(self._playing)
         dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not done or at_start or ended}
-        closed = {
-            label: not ready or ((self._closed or self._held) and label in STEPS) or dead.get(label, False)
-            for label in (*self.buttons, *self._more)
-        }
+        dead |= {label: True for label in STEPS if self._closed or self._held}
+        closed = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
         for label, button in self.buttons.items():
             if button.disabled != closed[label]:
                 button.disabled = closed[label]
@@ -401,9 +399,8 @@ class KnobForm(Component):
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
         self._turn = turn or self._turn
-        self.controls = {
-            name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
-        }
+        ways = self._turn, self._publish
+        self.controls = {name: KnobControl(spec, defaults[name], *ways) for name, spec in specs.items()}
         self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=self._states)
 
     def show(
