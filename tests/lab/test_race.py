@@ -53,7 +53,7 @@ async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_sho
         cards, labels = [*page.setup.cards], [tile.label for tile in page._last.tiles]
         page.setup._remove(cards[0])
         page.setup._remove(cards[0])  # pressed twice
-        page.setup._turn(cards[2], "jitter", 0.5)
+        page.setup.turn(cards[2], "jitter", 0.5)
         page.setup._remove(cards[1])
         await until(lambda: len(page._last.tiles) == 3 and not page.live.at_work)
         assert [tile.label for tile in page._last.tiles] == [*labels[2:], f"{labels[2]},jitter=0.5"]
@@ -129,13 +129,13 @@ def test_a_menu_that_only_shows_the_race_begins_no_other():
 
 async def test_settings_changed_before_the_first_is_drawn_are_all_in_the_next_race():
     async with raced() as page:
-        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
-        page.setup._turn(page.setup.cards[1], "jitter", 0.5)
+        page.setup.turn(page.setup.cards[0], "bandwidth", 2.0)
+        page.setup.turn(page.setup.cards[1], "jitter", 0.5)
         page.setup._remove(page.setup.cards[0])
         page.setup._on_budget(1_000)
         await until(lambda: page._last.budget == 1_000)
         assert [tile.label for tile in page._last.tiles] == ["smc:num_particles=80,jitter=0.5"]
-        page.setup._turn(page.setup.cards[0], "jitter", 0.25)
+        page.setup.turn(page.setup.cards[0], "jitter", 0.25)
         page._act("restart")
         page.setup.method.value = "pmd"
         page.setup._add()

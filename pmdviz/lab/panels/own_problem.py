@@ -333,8 +333,7 @@ class Handles:
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: another target has other handles, and another picture may have none."""
         target = snapshot.frame.target
-        seen = target, snapshot.scene, snapshot.pair, self.hidden
-        if self._seen is not None and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
+        if (seen := (target, snapshot.scene, snapshot.pair, self.hidden)) == self._seen:
             return
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import panel as pn
@@ -40,22 +41,18 @@ NOWHERE: Look = (lambda entrant: None), (lambda: "Open in the Lab")
 class EntrantCard:
     """One entrant, folded; its knobs are made when it is first opened."""
 
-    def __init__(
-        self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None], look: Look
-    ) -> None:
-        self._turn, self._remove, self._look = turn, remove, look
+    def __init__(self, setup: RaceSetup) -> None:
+        self._setup = setup
         self.form: widgets.KnobForm | None = None
         self.shown: Entrant | None = None
         self._target: Target | None = None
         self.view = widgets.folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
     def _build(self) -> None:
-        self.form = widgets.KnobForm(lambda name, value: self._turn(self, name, value))
+        self.form, acts = widgets.KnobForm(partial(self._setup.turn, self)), self._setup.acts()
         self.fill()
-        open_it, words = self._look
-        look = widgets.small_button(words(), lambda: open_it(self))
-        row = pn.FlexBox(look, widgets.small_button("Remove", lambda: self._remove(self)), gap="8px", **widgets.WIDE)
-        self.view.extend([self.form, row])
+        buttons = [widgets.small_button(label, partial(act, self)) for label, act in acts.items()]
+        self.view.extend([self.form, pn.FlexBox(*buttons, gap="8px", **widgets.WIDE)])
 
     def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
@@ -97,7 +94,7 @@ class RaceSetup(ProblemControls):
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
         self._begin, self._branch, self._leave, self.recipe = begin, branch, leave, recipe
-        self._look = (lambda card: look[0](self.cards.index(card))), look[1]
+        self._look = look
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
         self.clock = widgets.select("Clock", CLOCK_MENU, self._ask_by)
@@ -169,12 +166,18 @@ class RaceSetup(ProblemControls):
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 
+    def acts(self) -> dict[str, Callable[[EntrantCard], None]]:
+        """What the buttons of an entrant's card do, by their labels."""
+        look, words = self._look
+        return {words(): lambda card: look(self.cards.index(card)), "Remove": self._remove}
+
     def _remove(self, card: EntrantCard) -> None:
         k, self._asked = self.cards.index(card), None
         if self.begun is not None or not self._leave(k):
             self._ask(entrants=self.recipe.without(k).entrants)
 
-    def _turn(self, card: EntrantCard, name: str, value: Any) -> None:
+    def turn(self, card: EntrantCard, name: str, value: Any) -> None:
+        """A person has turned a knob of an entrant."""
         k, methods = self.cards.index(card), [*self.recipe.entrants]
         self._asked = card, name
         if self.begun is None and self._branch(k, {name: value}):
@@ -219,7 +222,7 @@ class RaceSetup(ProblemControls):
         for entrant in recipe.entrants:
             alike = [card for card in left if card.shown == entrant]
             alike += [card for card in left if card.shown is not None and card.shown.method == entrant.method]
-            card = alike[0] if alike else EntrantCard(self._turn, self._remove, self._look)
+            card = alike[0] if alike else EntrantCard(self)
             left = [each for each in left if each is not card]
             self.cards.append(card)
             card.show(entrant, recipe.target)

@@ -66,8 +66,7 @@ class Heading(JSComponent):
 
     def show(self, method: Method, knobs: MethodKnobs, target: Target, preset: str = "") -> None:
         """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
-        shown = method, knobs, target, preset
-        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+        if (shown := (method, knobs, target, preset)) == self._shown:
             return
         self._shown = shown
         told = introduction.explanation(method, target)

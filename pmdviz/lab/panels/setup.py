@@ -266,8 +266,7 @@ class Setup(ProblemControls):
         self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str], preset: str = ""
     ) -> None:
         """Show a recipe, the knobs in force and the preset it began with; costs nothing while they stay the same."""
-        shown = recipe, knobs, pending, preset
-        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+        if (shown := (recipe, knobs, pending, preset)) == self._shown:
             return
         self._shown, self._busy = shown, True
         try:
