@@ -38,10 +38,13 @@ class Alone(NamedTuple):
         return self.session.advance(1)
 
 
+SLACK = 20  # evaluations: chains without data would wait for each other at each one
+
+
 class Race:
     """One run for each entrant; all have the same target, budget and first seed; may be empty.
 
-    The method that has visited least always steps; others only while at most N data ahead of it.
+    The method that has visited least always steps; others only while at most N data, or 20 evaluations, ahead of it.
     So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
     (one of `hmc` goes through them several times). By evaluations N data are what they cost the entrant with the most
     particles (`RaceRecipe.each_costs`). Different entrants may be stepped by different threads at once.
@@ -63,7 +66,7 @@ class Race:
         self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
         self.runs = [enter(Session(one, metrics_every, memory_cap)) for one in recipe.recipes]
         self.level = 0  # every entrant goes on until so much is spent
-        self.bound = self.slack = recipe.target.num_data * recipe.each_costs
+        self.bound = self.slack = max(SLACK, recipe.target.num_data * recipe.each_costs)
         self._failed: dict[int, tuple[int, str]] = {}  # by the id of a run: the iteration where it stopped, and why
         self._lock = threading.Lock()
 
