@@ -22,7 +22,7 @@ from pmdviz.experiments.base import grouped
 from pmdviz.experiments.race.recipe import DATA, SHORT, Entrant, RaceRecipe, each_costs
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.metrics import METRICS, Metric
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.targets import Target
 
 # In lock step by what counts against the budget.
