@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError
-from pmdviz.knobs import Knobs, documented
+from pmdviz.engine.recipe import MAX_SEED, Recipe, checked_whole
+from pmdviz.errors import InputError, shown
+from pmdviz.knobs import Knobs, documented, whole_number
 from pmdviz.limits import limit
 from pmdviz.targets import Target
 
@@ -166,6 +166,24 @@ def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple, list[Row]]:
     found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return found
+
+
+def numbers(found: Mapping[str, float | None]) -> dict[str, float]:
+    """The values; NaN where one is unavailable."""
+    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+
+
+def checked_seeds(seeds: int | Iterable[int], most: int) -> tuple[int, ...]:
+    """0, 1, ... for a number of seeds, or the seeds themselves, at most so many. Raises InputError."""
+    number = whole_number(seeds) if not isinstance(seeds, Iterable) else None
+    if number is not None:
+        return tuple(range(checked_whole("seeds", number, 1, most)))
+    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
+        raise InputError(f"seeds must be a number of seeds or a list of them; got {shown(seeds)}")
+    found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
+    if not 1 <= len(found) <= most:
+        raise InputError(f"seeds must be at least 1 and at most {most:,} different ones; got {shown(seeds)}")
     return found
 
 

@@ -60,10 +60,7 @@ def ising(size: int, coupling: float, field_sd: float = 0.0) -> Target:
 def couplings(size: int, levels: Sequence[float], at: float) -> Scenario:
     """Lattices at the temperatures T and T': the perturbation is 1/T' - 1/T."""
     return Scenario(
-        f"Ising {size} × {size}, another temperature",
-        "1/T′ - 1/T",
-        levels,
-        at,
+        *(f"Ising {size} × {size}, another temperature", "1/T′ - 1/T", levels, at),
         lambda temperature: ising(size, 1 / temperature),
         lambda temperature, level: ising(size, 1 / temperature + level).reference().sample,
     )
@@ -81,16 +78,6 @@ def perturbed_machine(temperature: float, level: float) -> Draws:
     q = copy.copy(p)
     q.weights = p.weights + level * stream("perturbation").standard_normal(p.weights.shape)
     return Enumeration(q.states, q.log_joint).sample
-
-
-def weak(temperature: float, field_sd: float = 0.0) -> Target:
-    """Spins that are weakly coupled, whatever the temperature."""
-    return ising(3, FIELD_COUPLING, field_sd)
-
-
-def three_values(temperature: float) -> Target:
-    """The categorical target of three values."""
-    return _made("categorical", table="three")
 
 
 def shifted_table(temperature: float, level: float) -> Draws:
@@ -122,15 +109,16 @@ SCENARIOS = {
     "ising_4x4": couplings(4, COLDER, 0.1),
     "ising_10x10": couplings(10, (0.0, 0.01, 0.02, 0.03), 0.02),
     "ising_field": Scenario(
-        *("Ising 3 × 3, a random field", "sd of the field", TENTHS, 0.1, weak),
-        lambda temperature, level: weak(temperature, level).reference().sample,
+        *("Ising 3 × 3, a random field", "sd of the field", TENTHS, 0.1),
+        lambda temperature: ising(3, FIELD_COUPLING),  # weakly coupled, whatever the temperature
+        lambda temperature, level: ising(3, FIELD_COUPLING, level).reference().sample,
     ),
     "rbm": Scenario(
         "Bernoulli RBM, noise on its weights", "sd of the noise on W", TENTHS, 0.2, machine, perturbed_machine
     ),
     "categorical": Scenario(
         *("Three values, another probability", "probability moved from 0 to -1", COLDER, 0.1),
-        *(three_values, shifted_table),
+        *(lambda temperature: _made("categorical", table="three"), shifted_table),
     ),
     "gaussian_mean": Scenario(
         *("Gaussian in the plane, another mean", "shift of the first coordinate, in sds", TENTHS, 0.2, plane),
@@ -304,18 +292,12 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Row]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
-        names = ("test", "num_points", "perturbation")
-        return [
-            {
-                **dict(zip(names, key, strict=True)),
-                "rejected": (rate := rate_of(sum(row["rejected"] for row in mine), len(mine))).value,
-                "low": rate.low,
-                "high": rate.high,
-                "samples": rate.runs,
-                "milliseconds": 1000 * float(np.mean([row["seconds"] for row in mine])),
-            }
-            for key, mine in sorted(grouped(rows, *names).items())
-        ]
+        names, found = ("test", "num_points", "perturbation"), []
+        for key, mine in sorted(grouped(rows, *names).items()):
+            rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
+            numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
+            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
+        return found
 
     def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:
         """The power curves."""
@@ -391,16 +373,12 @@ NUM_BINS = 10
 NUM_RANKED = 99  # draws of a chain, evenly spaced, among which the truth is ranked: nearly independent if it has mixed
 NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
-METHODS = {
-    "hmc": "Hamiltonian Monte Carlo",
-    "hot_sgld": "SGLD with long steps on batches of two",
-    "walk": "a random walk with short steps",
+SAMPLERS: Mapping[str, tuple[str, str, int, Mapping[str, Value]]] = {  # title, method, budget and knobs
+    "hmc": ("Hamiltonian Monte Carlo", "hmc", 20_000, {}),
+    "hot_sgld": ("SGLD with long steps on batches of two", "sgld", 4_000, {"a": 0.15, "g": 0.0, "batch_size": 2}),
+    "walk": ("a random walk with short steps", "random_walk", 4_000, {"tune": False, "scale": 0.02}),
 }
-SETTINGS: Mapping[str, Mapping[str, Value]] = {
-    "hmc": {"method": "hmc", "budget": 20_000},
-    "hot_sgld": {"method": "sgld", "budget": 4_000, "a": 0.15, "g": 0.0, "batch_size": 2},
-    "walk": {"method": "random_walk", "budget": 4_000, "tune": False, "scale": 0.02},
-}
+METHODS = {name: title for name, (title, *_) in SAMPLERS.items()}
 
 
 class CalibrationKnobs(Knobs):
@@ -456,17 +434,12 @@ class Calibration(Experiment[CalibrationKnobs]):
             return []
         spread = float(12 * np.mean((ranks - 0.5) ** 2))
         verdict = "too narrow" if spread > NARROW else "too wide" if spread < WIDE else "calibrated"
-        inside = {f"inside {100 * level:.0f} %": _inside(ranks, level) for level in (0.5, 0.9)}
-        return [
-            {
-                "method": METHODS[knobs.method],
-                "data sets": len(ranks),
-                **inside,
-                "spread": spread,
-                "draws": verdict,
-                "bulk ESS": float(np.median([row["bulk_ess"] for row in rows])),
-            }
-        ]
+        inside = {  # the share in the central interval of that probability
+            f"inside {100 * level:.0f} %": float(np.mean(np.abs(ranks - 0.5) <= level / 2)) for level in (0.5, 0.9)
+        }
+        ess = float(np.median([row["bulk_ess"] for row in rows]))
+        entry = {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
+        return [{**entry, "bulk ESS": ess}]
 
     def pictures(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> Sequence[Picture]:
         """The ranks, and how many a bin would have if they were uniform."""
@@ -481,14 +454,9 @@ class Calibration(Experiment[CalibrationKnobs]):
         return size_of_run(recipe, recipe.make_target())
 
 
-def _inside(ranks: np.ndarray, level: float) -> float:
-    """Share of the ranks in the central interval of that probability."""
-    return float(np.mean(np.abs(ranks - 0.5) <= level / 2))
-
-
 def _recipe(case: Case) -> Recipe:
     """The run on data of a true parameter that is drawn from the prior."""
     theta = float(np.random.default_rng([case["seed"], 2018]).standard_normal())
     options = {"dim": 1, "theta": round(theta, 6), "data_seed": case["seed"]}
-    settings = dict(SETTINGS[case["method"]])
-    return Recipe("gaussian", settings.pop("method"), target_options=options, seed=case["seed"], **settings)
+    _, method, budget, knobs = SAMPLERS[case["method"]]
+    return Recipe("gaussian", method, target_options=options, seed=case["seed"], budget=budget, **knobs)

@@ -262,7 +262,8 @@ def maximise(
 
     A single component has its maximum in closed form.
     """
-    unit = _spread(points, weights)
+    mean = weights @ points  # and the root of the mean variance of a coordinate
+    unit = float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
     params, floored, moved = start, False, np.inf
     for _ in range(1 if len(start.shares) == 1 else most_steps):
         before = params
@@ -295,12 +296,6 @@ def responsibilities(points: np.ndarray, mixture: Mixture) -> np.ndarray:
         return np.ones((len(points), 1))
     joint = log_joint(points, mixture)
     return np.exp(joint - log_sum(joint)[:, None])
-
-
-def _spread(points: np.ndarray, weights: np.ndarray) -> float:
-    """Root of the mean variance of a coordinate."""
-    mean = weights @ points
-    return float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
 
 
 def _moved(before: Mixture, after: Mixture, unit: float) -> float:
@@ -444,11 +439,6 @@ class Model:
         self.dim, self.components, self.covariances = dim, components, covariances
 
     @property
-    def closed_form(self) -> bool:
-        """Whether the most likely parameters depend on the points by mean and covariance alone."""
-        return self.components == 1
-
-    @property
     def ambiguous(self) -> bool:
         """Whether different parameters are the same density."""
         return self.components > 1 or self.covariances.ambiguous
@@ -479,11 +469,6 @@ class Model:
         if start is None:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
         return maximise(points, weights, start, self.covariances, most_steps)
-
-    def of_moments(self, mean: np.ndarray, second: np.ndarray) -> Mixture:
-        """The one component that is most likely for a distribution of mean E x (d,) and E xx' (d, d)."""
-        cov, _ = self.covariances.fitted(second - np.outer(mean, mean), 0.0)
-        return Mixture(np.ones(1), mean[None], cov[None])
 
     def log_density(self, points: np.ndarray, params: Mixture) -> np.ndarray:
         """log p(x), (n,), in nats."""
@@ -748,9 +733,10 @@ def exact(machines: Machines) -> Fit:
     in all, weighted by the components' shares.
     """
     model = machines.model
-    if model.closed_form:
-        means, seconds = zip(*(each.moments for each in machines.params), strict=True)
-        return Fit(model.of_moments(np.mean(means, axis=0), np.mean(seconds, axis=0)))
+    if model.components == 1:
+        mean, second = (np.mean(each, axis=0) for each in zip(*(one.moments for one in machines.params), strict=True))
+        cov, _ = model.covariances.fitted(second - np.outer(mean, mean), 0.0)
+        return Fit(Mixture(np.ones(1), mean[None], cov[None]))
     points, log_weights = [], []
     for each in machines.params:
         z = normal_points(EXACT_POINTS // len(each.shares), model.dim)

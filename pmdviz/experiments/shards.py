@@ -26,6 +26,7 @@ from pmdviz.experiments.base import (
     grouped,
     mean_series,
     mean_with_error,
+    numbers,
     size_of_run,
 )
 from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
@@ -155,10 +156,6 @@ class Sampler(NamedTuple):
     method: str = ""
 
 
-def _exact(target: Target, n: int, seed: int) -> np.ndarray:
-    return target.exact.sample(np.random.default_rng([seed, 2]), n)
-
-
 def _by(method: str) -> Sampler:
     def draw(target: Target, n: int, seed: int) -> np.ndarray:
         """n draws of q at the end of a run with n particles, in random order: their parents in the particles' order.
@@ -169,6 +166,10 @@ def _by(method: str) -> Sampler:
         return rng.permutation(Session(recipe, metrics_every=10**9).advance(10**9).density.sample(rng, n))
 
     return Sampler(METHODS[method].title, draw, method)
+
+
+def _exact(target: Target, n: int, seed: int) -> np.ndarray:
+    return target.exact.sample(np.random.default_rng([seed, 2]), n)
 
 
 SAMPLERS = {"exact": Sampler("iid draws", _exact), "pmd": _by("pmd"), "smc_mcmc": _by("smc_mcmc")}
@@ -303,8 +304,7 @@ def errors_of(density: Density, target: Target) -> dict[str, float]:
     tv = None if planar is None else Divergences(density, planar, picture(density, planar, target.view_box))["tv"]
     # The attributes of a frame that these metrics read.
     shown: Any = SimpleNamespace(target=target, reference=target.reference(), density=density, tv=tv)
-    found = {name: METRICS[name].measure(shown) for name in ERRORS}
-    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+    return numbers({name: METRICS[name].measure(shown) for name in ERRORS})
 
 
 COUNTS = (1, 2, 5, 10, 20, 50)

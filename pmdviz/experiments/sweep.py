@@ -19,12 +19,12 @@ import numpy as np
 from pmdviz.densities.density import Density
 from pmdviz.densities.grid import Grid
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
-from pmdviz.experiments.base import grouped
+from pmdviz.experiments.base import checked_seeds, grouped, numbers
 from pmdviz.experiments.workers import Row, Way, run_cases
-from pmdviz.knobs import Raw, Value, whole_number
+from pmdviz.knobs import Raw, Value
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
@@ -152,8 +152,7 @@ def _of_metric(name: str, frame: Frame) -> float | None:
 def measured(frame: Frame, own: Mapping[str, ErrorFunction]) -> dict[str, float]:
     """Every error of a frame; NaN where one is unavailable."""
     functions = {name: measure for name, (_, measure) in ERRORS.items()} | dict(own)
-    found = {name: measure(frame) for name, measure in functions.items()}
-    return {name: math.nan if value is None else float(value) for name, value in found.items()}
+    return numbers({name: measure(frame) for name, measure in functions.items()})
 
 
 MAX_JOBS = 1_000_000
@@ -186,18 +185,18 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
     if not isinstance(over, Mapping) or not over:
         raise InputError(f"over must name settings, as in {{'num_particles': [100, 400]}}; got {shown(over)}")
     lists = {name: _values(recipe, name, values) for name, values in over.items()}
-    chosen = _seeds(seeds)
-    rows = _side_by_side(lists) if together else itertools.product(*lists.values())
-    count = len(next(iter(lists.values()))) if together else math.prod(map(len, lists.values()))
+    chosen = checked_seeds(seeds, MAX_JOBS)
+    lengths = {name: len(values) for name, values in lists.items()}
+    if together and len({*lengths.values()}) > 1:
+        words = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"together needs lists of one length; {words}")
+    rows = (zip if together else itertools.product)(*lists.values())
+    count = min(lengths.values()) if together else math.prod(lengths.values())
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; got {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
-    jobs = [
-        Job(made.replaced(seed=seed), values)
-        for values in varied
-        for made in [_with(recipe, values)]
-        for seed in chosen
-    ]
+    made = [(_with(recipe, values), values) for values in varied]
+    jobs = [Job(one.replaced(seed=seed), values) for one, values in made for seed in chosen]
     return list({job.identity: job for job in jobs}.values())
 
 
@@ -224,27 +223,6 @@ def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     if not parsed:
         raise InputError(f"{name} needs at least one value")
     return parsed
-
-
-def _seeds(seeds: Seeds) -> list[int]:
-    """The seeds: 0, 1, ... of a number, those given of a list."""
-    count = whole_number(seeds) if not isinstance(seeds, Iterable) or isinstance(seeds, str) else None
-    if count is not None and 1 <= count <= MAX_JOBS:
-        return list(range(count))
-    if count is not None or isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds, at least 1, or a list of seeds; got {shown(seeds)}")
-    found = [checked_whole("a seed", seed.item() if hasattr(seed, "item") else seed, 0, MAX_SEED) for seed in seeds]
-    if not found:
-        raise InputError("seeds needs at least one seed")
-    return found
-
-
-def _side_by_side(lists: Mapping[str, list[Value]]) -> Iterable[tuple[Value, ...]]:
-    lengths = {name: len(values) for name, values in lists.items()}
-    if len(set(lengths.values())) > 1:
-        words = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError(f"together needs lists of one length; {words}")
-    return zip(*lists.values(), strict=True)
 
 
 # A power law through all points of a sweep: log-log least squares.
@@ -536,12 +514,9 @@ class SeedRuns:
         here = -1 if over else np.flatnonzero(alike & np.isin(steps, own["iteration"]))[-1]
         row = -1 if over else int(np.flatnonzero(own["iteration"] == steps[here])[0])
         others = self.values(name)[[run.seed != seed for run in self.whole], here]
-        return _judged(int(own["iteration"][row]), float(own[name][row]), others)
-
-
-def _judged(iteration: int, value: float, others: np.ndarray) -> Judged | None:
-    known = others[np.isfinite(others)]
-    if not np.isfinite(value) or not len(known):
-        return None
-    low, _, high = np.quantile(known, QUANTILES)
-    return Judged(iteration, value, int(np.sum(known < value)), len(known), float(low), float(high))
+        known, value = others[np.isfinite(others)], float(own[name][row])
+        if not np.isfinite(value) or not len(known):
+            return None
+        low, _, high = np.quantile(known, QUANTILES)
+        lower = int(np.sum(known < value))
+        return Judged(int(own["iteration"][row]), value, lower, len(known), float(low), float(high))

@@ -294,8 +294,7 @@ class Convergence(Experiment[ConvergenceKnobs]):
 
     def triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
         """Words and slope of each bound that holds for all that is varied."""
-        letters = VARIED[knobs.varied].letters
-        whole = [rate for rate in self.bounds(knobs) if rate.holds(letters)]
+        whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
         return merged(whole, dimension(knobs)) if whole else []
 
     def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
@@ -411,10 +410,8 @@ class Recurrence(Experiment[RecurrenceKnobs]):
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
         """Each term's mean over the runs, step by step, and what (b) allows of the averaged iterate, as proved."""
         steps = mean_terms(rows)
-        return [
-            {**step._asdict(), "averaged_proved": allowed}
-            for step, allowed in zip(steps, averages_allowed(steps), strict=True)
-        ]
+        pairs = zip(steps, averages_allowed(steps), strict=True)
+        return [{**step._asdict(), "averaged_proved": allowed} for step, allowed in pairs]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
         """KL(p || q) after each step and of the averaged iterate, and what Theorem 2 allows as proved."""
@@ -431,7 +428,19 @@ class Recurrence(Experiment[RecurrenceKnobs]):
 def mean_terms(rows: Sequence[Row]) -> list[Terms]:
     """The mean over runs of rows of the experiment, step by step."""
     runs = grouped(rows, "seed").values()
-    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs]) if runs else []
+    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs])
+
+
+def averaged(runs: Sequence[Sequence[Terms]]) -> list[Terms]:
+    """The mean over runs of every term, step by step: the theorem is about expectations.
+
+    ||g_t|| is the root of the mean of its square, as in the theorem.
+    """
+    means = []
+    for rows in zip(*runs, strict=True):
+        gradient = float(np.sqrt(np.square([row.gradient for row in rows]).mean()))
+        means.append(Terms(*np.mean(rows, axis=0).tolist())._replace(t=rows[0].t, gradient=gradient))
+    return means
 
 
 class Board:
@@ -470,20 +479,6 @@ class Board:
 
     def _kl(self, log_q: np.ndarray) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
-
-
-def averaged(runs: list[list[Terms]]) -> list[Terms]:
-    """The mean over runs of every term, step by step: the theorem is about expectations.
-
-    ||g_t|| is the root of the mean of its square, as in the theorem.
-    """
-    means = []
-    for rows in zip(*runs, strict=True):
-        table = np.array(rows, float)
-        mean = dict(zip(Terms._fields, table.mean(axis=0).tolist(), strict=True))
-        gradient = float(np.sqrt((table[:, Terms._fields.index("gradient")] ** 2).mean()))
-        means.append(Terms(**{**mean, "t": rows[0].t, "gradient": gradient}))
-    return means
 
 
 def unrolled(rows: list[Terms]) -> np.ndarray:

@@ -28,7 +28,7 @@ from pmdviz.experiments.theory import (
     merged,
     unrolled,
 )
-from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.experiments.theory_rates import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read
