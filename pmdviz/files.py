@@ -124,6 +124,23 @@ def check_writable(given: Given) -> Path:
     return path
 
 
+def made_folder(given: str) -> Path:
+    """The folder of that name, which is created where it is missing. Raises InputError."""
+    try:
+        Path(given).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {shown(given, 200)}: {error.strerror}; name another folder") from error
+    return Path(given)
+
+
+def check_html_path(given: str, what: str) -> Path:
+    """`given` as the path of a file that can be written and ends in .html. Raises InputError."""
+    path = check_writable(given)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{what} writes a file that ends in .html, such as {what}.html; got {shown(given)}")
+    return path
+
+
 def check_text_path(given: str | None) -> None:
     """Raise InputError where `write_text` would: before the work is done. None means no file."""
     if given is not None and given != "-":

@@ -190,13 +190,13 @@ def run_arguments(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> None:
     """Run a recipe to the end of its budget, and print or write the result. Raises InputError, TargetError."""
     from pmdviz import api
-    from pmdviz.engine.recipe import versions
+    from pmdviz.engine.recipe import checked_whole, versions
     from pmdviz.metrics import perfect_draws
     from pmdviz.scenes.words import INDEPENDENT_DRAWS
 
     check_text_path(options.json)
     recipe, start = given_recipe(options), time.perf_counter()
-    every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
+    every = None if options.metrics_every is None else checked_whole("--metrics-every", options.metrics_every, 1, 10**9)
     made = api.run(recipe, metrics_every=every, progress=run_bar(), floor=False)
     seconds, last = time.perf_counter() - start, made.final
     if sys.stderr.isatty():
@@ -209,19 +209,11 @@ def run(options: argparse.Namespace) -> None:
     final = {"iteration": last.iteration, "visited": last.visited, **metrics, **said}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
     if options.history:
-        result["history"] = {
-            name: [finite(value) for value in column.tolist()] for name, column in made.history.items()
-        }
+        result["history"] = {name: finite(column.tolist()) for name, column in made.history.items()}
     if options.json is not None:
         return write_json(options.json, result)
     print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
     return None
-
-
-def _positive(option: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
-        raise InputError(f"{option} must be a whole number at least 1; got {text!r}")
-    return int(text)
 
 
 # `pmdviz export`: a run, or a race.

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.cli.main import main
-from pmdviz.cli.site import goal_tree, lesson_is_live
+from pmdviz.cli.tools import goal_tree, lesson_is_live
 from pmdviz.errors import InputError
 from pmdviz.expressions import Expression
 from pmdviz.lessons.reading import LESSONS
