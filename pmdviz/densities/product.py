@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from pmdviz.cached import cached_property
-from pmdviz.densities.bandwidth import own_scale, spread
+from pmdviz.densities.bandwidth import WIDEST, own_scale, spread
 from pmdviz.densities.density import (
     AT_PARTICLES,
     Density,
@@ -29,7 +29,6 @@ from pmdviz.densities.density import (
     weighted_sum,
 )
 from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDEST
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
