@@ -21,6 +21,7 @@ from pmdviz.densities.density import (
     AT_PARTICLES,
     Density,
     GaussianMixture,
+    Grid,
     KernelDensity,
     ShapedDensity,
     Weighted,
@@ -28,7 +29,6 @@ from pmdviz.densities.density import (
     variances,
     weighted_sum,
 )
-from pmdviz.densities.grid import Grid
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic

@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     Case,
     Chart,
     Ellipses,

@@ -14,7 +14,7 @@ import numpy as np
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     Case,
     Chart,
     Experiment,

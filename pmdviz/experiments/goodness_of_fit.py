@@ -12,7 +12,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     Case,
     Chart,
     Experiment,

@@ -14,7 +14,7 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     START_S,
     Case,
     Chart,

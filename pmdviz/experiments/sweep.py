@@ -16,13 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import cloudpickle
 import numpy as np
 
-from pmdviz.densities.density import Density
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Density, Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
-from pmdviz.experiments.base import checked_seeds, grouped, numbers
+from pmdviz.experiments import checked_seeds, grouped, numbers
 from pmdviz.experiments.workers import Row, Way, run_cases
 from pmdviz.knobs import Raw, Value
 from pmdviz.metrics import METRICS

@@ -7,12 +7,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, normalise
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Density, Grid, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
+from pmdviz.experiments import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.targets import TARGETS, Target

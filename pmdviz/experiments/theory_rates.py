@@ -14,7 +14,7 @@ from pmdviz.engine.frame import OVERHEAD
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, grouped, mean_series
+from pmdviz.experiments import Case, Chart, Experiment, Row, grouped, mean_series
 from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream

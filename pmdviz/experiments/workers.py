@@ -35,7 +35,7 @@ from pmdviz.data.tables import Table as PersonsTable
 from pmdviz.data.tables import tables_in, texts_in
 from pmdviz.engine.recipe import checked_whole
 from pmdviz.errors import InputError, check_function, shown, words_of
-from pmdviz.experiments.base import Row
+from pmdviz.experiments import Row
 from pmdviz.files import atomic_write, file_path, real_path
 from pmdviz.kernels import pool
 from pmdviz.knobs import Value

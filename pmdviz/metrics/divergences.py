@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
+from pmdviz.densities.density import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.metrics import DASHED, DOTTED, metric, on_axis, planar

@@ -23,8 +23,7 @@ from pmdviz.densities.bandwidth import (
     neighbourhood_covariance,
     shaped_density,
 )
-from pmdviz.densities.density import ShapedDensity, normalise
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, ShapedDensity, normalise
 from pmdviz.methods import METHODS
 from pmdviz.methods.particles import from_density
 from tests.support.tables import looped

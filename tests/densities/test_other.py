@@ -8,8 +8,7 @@ from scipy.stats import dirichlet
 
 from pmdviz.densities.bandwidth import chosen_shape, shaped_density
 from pmdviz.densities.chains import k_hat, largest_trusted
-from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity
 from pmdviz.densities.product import DirichletMixture, ProductDensity, diagonal_density, marginal_on_grid
 from tests.support.tables import looped
 

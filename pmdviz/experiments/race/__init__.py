@@ -18,7 +18,7 @@ from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import written
 from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function
-from pmdviz.experiments.base import grouped
+from pmdviz.experiments import grouped
 from pmdviz.experiments.race.recipe import DATA, SHORT, Entrant, RaceRecipe, each_costs
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.metrics import METRICS, Metric

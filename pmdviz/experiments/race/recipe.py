@@ -36,7 +36,7 @@ from pmdviz.engine.recipe import (
     versions,
 )
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.base import checked_seeds
+from pmdviz.experiments import checked_seeds
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows

@@ -12,7 +12,7 @@ import panel as pn
 from bokeh.document import Document
 
 from pmdviz.engine.history import Row
-from pmdviz.experiments.base import Chart, Series
+from pmdviz.experiments import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory import (

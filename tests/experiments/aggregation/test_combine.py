@@ -5,9 +5,9 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
+from pmdviz.experiments import TooMuch
 from pmdviz.experiments import mixtures as combine
 from pmdviz.experiments.aggregation import VARIED, Aggregation, Block, principal_scores, read_points
-from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.mixtures import MODELS, Mixture, distance, squared_distance
 from pmdviz.targets import rows as data_rows
 from tests.support.tables import looped, refused
