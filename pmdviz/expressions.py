@@ -126,9 +126,8 @@ class Expression:
     @property
     def over_history(self) -> bool:
         """Whether it is about more than the last frame."""
-        return any(
-            isinstance(node, ast.Call) and getattr(node.func, "id", "") in OVER_HISTORY for node in ast.walk(self._tree)
-        )
+        called = [node.func for node in ast.walk(self._tree) if isinstance(node, ast.Call)]
+        return any(getattr(function, "id", "") in OVER_HISTORY for function in called)
 
     def value(self, scope: Scope) -> Known | None:
         """Its value; None where the run lacks one that it needs. Raises InputError for an unknown name."""
@@ -252,9 +251,7 @@ def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Kno
             return not _value(operand, scope, row) if isinstance(op, ast.Not) else -_number(operand, scope, row)
         case ast.BinOp(op=ast.Pow(), left=left, right=right):
             base, power = _number(left, scope, row), _number(right, scope, row)
-            if abs(power) > MOST_POWER:
-                raise NotKnown
-            if base < 0 and power != int(power):
+            if abs(power) > MOST_POWER or (base < 0 and power != int(power)):
                 raise NotKnown
             return float(base) ** power
         case ast.BinOp(op=op, left=left, right=right):

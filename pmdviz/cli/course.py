@@ -30,9 +30,10 @@ from pmdviz.files import atomic_write, check_html_path, made_folder, write_json,
 
 def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz notebooks`: a folder."""
-    parser.add_argument("folder", metavar="DIR", help="folder for the copies, created if missing")
-    parser.add_argument("--force", action="store_true", help="overwrite files of the same names")
-    parser.add_argument("--colab", metavar="OWNER/NAME", help="begin each with a badge that opens it in Colab")
+    add = parser.add_argument
+    add("folder", metavar="DIR", help="folder for the copies, created if missing")
+    add("--force", action="store_true", help="overwrite files of the same names")
+    add("--colab", metavar="OWNER/NAME", help="begin each with a badge that opens it in Colab")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--student", action="store_true", help="no solutions, right values sealed, a cell that hands in")
     form.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")

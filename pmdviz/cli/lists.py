@@ -17,9 +17,10 @@ PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # wh
 
 def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
-    parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
-    parser.add_argument("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
-    parser.add_argument("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
+    add = parser.add_argument
+    add("--json", metavar="FILE", help="write them as JSON; - for standard output")
+    add("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
+    add("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
 
 
 def show_tables(options: argparse.Namespace) -> None:
@@ -220,9 +221,10 @@ def _line(cells: Iterable[str]) -> str:
 
 def lessons_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz lessons`: what to do, and files of one's own."""
-    parser.add_argument("what", metavar=" | ".join(ACTS), help="names and questions | play each with its solutions")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
-    parser.add_argument("--json", metavar="FILE", help="write it as JSON; - for standard output")
+    add = parser.add_argument
+    add("what", metavar=" | ".join(ACTS), help="names and questions | play each with its solutions")
+    add("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
+    add("--json", metavar="FILE", help="write it as JSON; - for standard output")
 
 
 def lessons(options: argparse.Namespace) -> int:

@@ -25,18 +25,15 @@ WRITE_ONE = "`pmdviz run --json FILE` writes a recipe, `pmdviz list` names the p
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
-    parser.add_argument(
-        "recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input"
-    )
-    parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
-    parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
-    parser.add_argument(
-        "--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method; repeatable"
-    )
-    parser.add_argument("--seed", metavar="N", help="seed of the run (default 0)")
-    parser.add_argument("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
-    parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
+    add = parser.add_argument
+    add("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input")
+    add("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
+    add("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    add("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
+    add("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method; repeatable")
+    add("--seed", metavar="N", help="seed of the run (default 0)")
+    add("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
+    add("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
 
 
 def read_plain(path: str | None) -> Any:
@@ -181,10 +178,11 @@ def draw_bar(share: float, words: str, last: bool = False) -> None:
 
 def run_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz run`."""
+    add = parser.add_argument
     add_recipe_arguments(parser)
-    parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
-    parser.add_argument("--history", action="store_true", help="include the measured history in the JSON")
-    parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
+    add("--metrics-every", metavar="N", help="measure every N iterations")
+    add("--history", action="store_true", help="include the measured history in the JSON")
+    add("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
 
 
 def run(options: argparse.Namespace) -> None:
@@ -221,24 +219,25 @@ def run(options: argparse.Namespace) -> None:
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz export`: a recipe, a file, and every option of `Look` by its name."""
+    add = parser.add_argument
     from pmdviz.export import WRITERS
     from pmdviz.export.options import LAYER_LIST, SIZE, SIZES, Look, RaceLook
 
     kinds = "; ".join(f"{writer.suffix}: {writer.title}" for writer in WRITERS.values())
     add_recipe_arguments(parser, "a recipe or a race")
-    parser.add_argument("out", metavar="FILE", help=f"output file; its suffix chooses the kind ({kinds})")
-    parser.add_argument(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
-    parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
+    add("out", metavar="FILE", help=f"output file; its suffix chooses the kind ({kinds})")
+    add(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
+    add(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
     of_race = RaceLook.specs()
     for spec in Look.specs().values():
         flag, words, other = f"--{spec.name.replace('_', '-')}", _help(spec), of_race[spec.name]
         if other.bounds_words != spec.bounds_words:
             words += f" For a race: {_help(other)}"
         if spec.kind == "flag":
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=spec.help)
+            add(flag, action=argparse.BooleanOptionalAction, help=spec.help)
         else:
             metavar = "NAME" if spec.kind == "choice" else "N"
-            parser.add_argument(flag, metavar=metavar, help=words)
+            add(flag, metavar=metavar, help=words)
 
 
 def _help(spec: Any) -> str:

@@ -11,18 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments import (
-    Case,
-    Chart,
-    Ellipses,
-    Experiment,
-    Group,
-    Row,
-    Series,
-    Size,
-    mean_series,
-    mean_with_error,
-)
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, mean_series, mean_with_error
 from pmdviz.experiments.mixtures import (
     COMBINERS,
     EXACT_POINTS,

@@ -50,10 +50,10 @@ ANY = {"visible"}  # a card that is closed hides what it has, of whatever class
 SIZES = {"inner_width", "inner_height", "outer_width", "outer_height"}
 WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a browser writes
     "Acknowledge": {
-        *("drawn", "hidden", "key", "presses", "copied", "refused", "address", "place", "places", "exactly"),
+        *("drawn", "hidden", "key", "presses", "copied", "refused", "address", "place", "places", "exactly")
     },
     "BrowserInfo": {
-        *("dark_mode", "device_pixel_ratio", "language", "timezone", "timezone_offset", "webdriver", "webgl"),
+        *("dark_mode", "device_pixel_ratio", "language", "timezone", "timezone_offset", "webdriver", "webgl")
     },
     "Card": {"collapsed", "scroll_position"},
     "CheckboxGroup": {"active"},

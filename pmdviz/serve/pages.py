@@ -111,10 +111,7 @@ def docs_routes() -> list[Route]:
     if folder is None:
         return []
     files = {"path": str(folder), "default_filename": "index.html"}
-    return [
-        (ADDRESS.rstrip("/"), RedirectHandler, {"url": ADDRESS}),
-        (f"{ADDRESS}(.*)", StaticFileHandler, files),
-    ]
+    return [(ADDRESS.rstrip("/"), RedirectHandler, {"url": ADDRESS}), (f"{ADDRESS}(.*)", StaticFileHandler, files)]
 
 
 # The essay's address in the app, `/essay`: a page without a session, built once and sent as it is.

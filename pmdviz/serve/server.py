@@ -58,38 +58,21 @@ UNUSABLE = 2  # the status of a server that cannot be used as it was asked
 
 def serve_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz serve`."""
-    parser.add_argument(
-        "--port",
-        type=int,
-        help=f"port to listen on (0: a free one; default: {DEFAULT_PORT}, or a free one if taken)",
-    )
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
-    parser.add_argument(
-        "--allow-websocket-origin",
-        action="append",
-        metavar="HOST[:PORT]",
-        help="a name under which browsers may open it",
-    )
-    parser.add_argument("--show", action="store_true", help="open a browser")
-    parser.add_argument(
-        "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
-    )
-    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered with ours")
-    parser.add_argument(
-        "--target",
-        action="append",
-        metavar="MODULE:OBJECT",
-        help="a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one",
-    )
-    parser.add_argument(
-        "--compile",
-        choices=("background", "default", "all"),
-        default="background",
-        help="compile kernels before the first page: for the default run, or all (default: in the background)",
-    )
-    parser.add_argument("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
+    add, when = parser.add_argument, ("background", "default", "all")
+    add("--port", type=int, help=f"port to listen on (0: a free one; default: {DEFAULT_PORT}, or a free one if taken)")
+    add("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
+    words = "a name under which browsers may open it"
+    add("--allow-websocket-origin", action="append", metavar="HOST[:PORT]", help=words)
+    add("--show", action="store_true", help="open a browser")
+    add("--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy")
+    add("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered with ours")
+    words = "a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one"
+    add("--target", action="append", metavar="MODULE:OBJECT", help=words)
+    words = "compile kernels before the first page: for the default run, or all (default: in the background)"
+    add("--compile", choices=when, default=when[0], help=words)
+    add("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
     for name, bound in LIMITS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
+        add(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
 
 
 def serve(options: argparse.Namespace) -> int:

@@ -320,7 +320,7 @@ def test_a_package_that_is_missing_is_said(source, hidden, pip, monkeypatch):
 
 def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
-    monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
+    monkeypatch.setattr("pmdviz.experiments.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
         with pytest.raises(TooMuch, match="of memory, and 16 GB are free; make it smaller$"):
             pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)
