@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import MAX_SEED, Recipe, checked_whole
 from pmdviz.errors import InputError, shown
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Knobs, documented, whole_number
 from pmdviz.limits import limit
 from pmdviz.targets import Target
@@ -30,10 +31,10 @@ class Series(NamedTuple):
     """
 
     name: str  # for the legend
-    x: np.ndarray  # (n,)
-    y: np.ndarray  # (n,)
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
+    x: Array  # (n,)
+    y: Array  # (n,)
+    low: Array | None = None
+    high: Array | None = None
     look: str = "line"
 
 
@@ -53,7 +54,7 @@ class Chart(NamedTuple):
 class HeatMap(NamedTuple):
     """A matrix (rows, columns) as colours around 0."""
 
-    values: np.ndarray
+    values: Array
     x_label: str
     y_label: str
     value_label: str
@@ -63,8 +64,8 @@ class HeatMap(NamedTuple):
 class Histogram(NamedTuple):
     """Counts (n,) between edges (n + 1,), and vertical lines, words and place of each."""
 
-    edges: np.ndarray
-    counts: np.ndarray
+    edges: Array
+    counts: Array
     marks: Sequence[tuple[str, float]]
     x_label: str
     y_label: str
@@ -75,8 +76,8 @@ class Group(NamedTuple):
     """Ellipses of one kind: Gaussians of means (k, 2) and covariances (k, 2, 2)."""
 
     name: str  # for the legend
-    means: np.ndarray
-    covs: np.ndarray
+    means: Array
+    covs: Array
     bold: bool = False
 
 
@@ -84,7 +85,7 @@ class Ellipses(NamedTuple):
     """Ellipses that hold 68 % of each Gaussian, over points (n, 2)."""
 
     groups: Sequence[Group]
-    points: np.ndarray
+    points: Array
     x_label: str
     y_label: str
     title: str = ""
@@ -187,7 +188,7 @@ def checked_seeds(seeds: int | Iterable[int], most: int) -> tuple[int, ...]:
     return found
 
 
-def mean_with_error(values: np.ndarray) -> tuple[float, float]:
+def mean_with_error(values: Array) -> tuple[float, float]:
     """Mean of values (n,) and its standard error, NaN where there are too few for either."""
     mean = float(values.mean()) if len(values) else float("nan")
     return mean, float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")

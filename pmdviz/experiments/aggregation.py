@@ -27,6 +27,7 @@ from pmdviz.experiments.mixtures import (
     fit_by_bic,
 )
 from pmdviz.experiments.sweep import fitted
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets.options import TableForm, data_source, rows_of
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
@@ -44,8 +45,8 @@ LEARNT = 0.8  # of a table's rows; the others are held out
 class Points(NamedTuple):
     """Rows to learn from in random order (N, d), rows held out, and the parameters that they were drawn from."""
 
-    train: np.ndarray
-    test: np.ndarray
+    train: Array
+    test: Array
     truth: Mixture | None
 
 
@@ -81,7 +82,7 @@ def check_dim(source: str, dim: int) -> None:
 
 
 @lru_cache(maxsize=2)
-def principal_scores(source: str) -> np.ndarray:
+def principal_scores(source: str) -> Array:
     """All principal components of a table without its last column, (N, k), in units of the first one's sd.
 
     Columns are divided by their sd, but for images, whose pixels have one unit; those that do not vary are left out.
@@ -126,7 +127,7 @@ class Block:
     def __init__(self, case: Case) -> None:
         self.case, self.seed, self.model = case, case["seed"], make_model(case)
 
-    def stream(self, *which: int) -> np.random.Generator:
+    def stream(self, *which: int) -> Rng:
         """Random numbers of one purpose."""
         return np.random.default_rng([self.seed, *which])
 

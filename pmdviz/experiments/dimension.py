@@ -26,6 +26,7 @@ from pmdviz.experiments import (
     numbers,
     size_of_run,
 )
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
@@ -95,20 +96,20 @@ class TwoRegressions(CustomTarget):
         return DrawsReference(np.concatenate([draws, -draws], axis=1))
 
 
-def log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def log_likelihood(w: Array, rows: Array) -> Array:
     """sum over rows of log(0.5 N(y | f, 1) + 0.5 N(y | -f, 1)), f = w.x: (m, d) and (n, d + 1) -> (m,), in nats."""
     y, f = rows[:, -1], _fitted(w, rows)
     cosh = np.abs(y * f) + np.log1p(np.exp(-2 * np.abs(y * f))) - np.log(2)  # log cosh(y f), which does not overflow
     return (cosh - 0.5 * (y**2 + f**2) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
 
 
-def grad_log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def grad_log_likelihood(w: Array, rows: Array) -> Array:
     """Its gradient, the sum of (y tanh(y f) - f) x: (m, d)."""
     y, f = rows[:, -1], _fitted(w, rows)
     return np.einsum("mn,nd->md", y * np.tanh(y * f) - f, rows[:, :-1])
 
 
-def sweep(rng: np.random.Generator, w: np.ndarray, x: np.ndarray, y: np.ndarray, factor: np.ndarray) -> np.ndarray:
+def sweep(rng: Rng, w: Array, x: Array, y: Array, factor: Array) -> Array:
     """Signs given w, with P(s = 1) = 1 / (1 + exp(-2 y f)), then w given the signs, for chains (c, d).
 
     `factor` (d, d) is the Cholesky factor of the precision.
@@ -119,7 +120,7 @@ def sweep(rng: np.random.Generator, w: np.ndarray, x: np.ndarray, y: np.ndarray,
     return np.linalg.solve(factor.T, scores + rng.standard_normal(scores.shape)).T
 
 
-def _fitted(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _fitted(w: Array, rows: Array) -> Array:
     return np.einsum("md,nd->mn", w, rows[:, :-1])  # not BLAS, whose last bits depend on its number of threads
 
 

@@ -17,6 +17,7 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Raw, real_number
 from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, get_target
@@ -37,11 +38,11 @@ SHARE_OF_ESS = 0.1  # of resampled particles; with all of them sizes up to 0.3 w
 class Sample(NamedTuple):
     """Points to be tested, and how they were obtained."""
 
-    points: np.ndarray  # (n, d)
+    points: Array  # (n, d)
     words: str
 
 
-def sample_of(given: Given, target: Target, rng: np.random.Generator) -> Sample:
+def sample_of(given: Given, target: Target, rng: Rng) -> Sample:
     """Points (n, d) of `target` from an array, a Frame, a Session or a Run; at most 1,000 of them.
 
     Raises InputError for another type, for fewer than 10 points, values that are not finite, and frames whose
@@ -75,7 +76,7 @@ def frame_of(given: Given) -> Frame | None:
     return given if isinstance(given, Frame) else None
 
 
-def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
+def points_of(frame: Frame, rng: Rng) -> Sample:
     """Points of a frame and how they were obtained. Raises InputError for points that vary less by design."""
     if frame.method.family == "chain":
         return thinned(frame)
@@ -117,7 +118,7 @@ def thinned(frame: Frame) -> Sample:
     return Sample(points, f"one draw in {step:,} of {total:,}, because the chain's correlation time is {tau:.1f} draws")
 
 
-def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
+def longest_correlation_time(chains: Array, states: bool) -> float:
     """tau >= 1 of chains (C, n, d): the longest of any coordinate and of their mean; of real ones of squares too.
 
     Of real coordinates by normal scores. Trajectories that swing to the other side have coordinates that are barely
@@ -131,7 +132,7 @@ def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
     return max([1.0, *(correlation_time(one) for one in scores + more if one.min() < one.max())])
 
 
-def by_weight(frame: Frame, rng: np.random.Generator) -> Sample:
+def by_weight(frame: Frame, rng: Rng) -> Sample:
     """Particle i with probability w_i / max w: of independent particles and importance weights these are iid from p."""
     particles, weights = frame.particles, frame.weights
     kept = rng.random(len(weights)) * weights.max() < weights
@@ -139,7 +140,7 @@ def by_weight(frame: Frame, rng: np.random.Generator) -> Sample:
     return few_of_a_generation(frame, Sample(particles[kept], words), rng)
 
 
-def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) -> Sample:
+def few_of_a_generation(frame: Frame, sample: Sample, rng: Rng) -> Sample:
     """A tenth of the ESS at most where particles have been resampled: their parents' errors are common to all."""
     most = int(SHARE_OF_ESS / (frame.weights**2).sum())
     if not frame.rejuvenations or len(sample.points) <= most:
@@ -148,14 +149,14 @@ def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) 
     return Sample(sample.points[chosen], f"{sample.words}, and {most:,} of these, because they share ancestors")
 
 
-def from_density(frame: Frame, rng: np.random.Generator) -> Sample:
+def from_density(frame: Frame, rng: Rng) -> Sample:
     """Independent draws: one at a time, because a density's draws are stratified among themselves."""
     density = frame.density
     points = np.concatenate([density.sample(rng, 1) for _ in range(MOST)])
     return Sample(points, f"{MOST:,} independent draws of the fitted density")
 
 
-def as_they_are(frame: Frame, reason: str, rng: np.random.Generator) -> Sample:
+def as_they_are(frame: Frame, reason: str, rng: Rng) -> Sample:
     """Equally weighted particles; `reason` says why they vary less than independent ones, where they do."""
     note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha" if reason else ""
     return few_of_a_generation(frame, Sample(np.array(frame.particles), f"the particles as they are{note}"), rng)
@@ -205,8 +206,8 @@ class FitResult:
     seconds: float
     note: str = ""
     bandwidth: float | None = None
-    bootstrap: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    kernel: np.ndarray | None = field(default=None, repr=False)
+    bootstrap: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    kernel: Array | None = field(default=None, repr=False)
 
 
 def tested(
@@ -279,14 +280,14 @@ class MeanEstimate(NamedTuple):
     Standard errors take the points as independent; the value's is the jackknife's.
     """
 
-    value: np.ndarray
-    standard_error: np.ndarray
-    plain: np.ndarray
-    plain_error: np.ndarray
+    value: Array
+    standard_error: Array
+    plain: Array
+    plain_error: Array
 
 
 def stein_mean(
-    target: str | Target, sample: Given, function: Callable[[np.ndarray], np.ndarray], degree: int = 2
+    target: str | Target, sample: Given, function: Callable[[Array], Array], degree: int = 2
 ) -> MeanEstimate:
     """Estimate E_p f(x) from points of p with control variates.
 

@@ -27,6 +27,7 @@ from pmdviz.experiments import (
 )
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
 from pmdviz.experiments.fit_testing import checked_draws, find_test
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
@@ -35,7 +36,7 @@ from pmdviz.targets.enumeration import Enumeration
 
 # Pairs of a target p and a q that the sample comes from, which differ by a perturbation; at 0 they are the same.
 
-Draws = Callable[[np.random.Generator, int], np.ndarray]
+Draws = Callable[[Rng, int], Array]
 
 FIELD_COUPLING = 0.1  # of the lattice whose field is perturbed
 HIDDEN = 5  # units of the machine
@@ -88,7 +89,7 @@ def shifted_table(temperature: float, level: float) -> Draws:
     return lambda rng, n: np.array(values)[rng.choice(len(q), size=n, p=q)][:, None]
 
 
-def normal(rng: np.random.Generator, n: int, shift: float, sd: float) -> np.ndarray:
+def normal(rng: Rng, n: int, shift: float, sd: float) -> Array:
     """n draws (n, 2) of N((shift, 0), sd^2 I)."""
     return np.array([shift, 0.0]) + sd * rng.standard_normal((n, 2))
 
@@ -153,7 +154,7 @@ def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: f
 RATE = ("rejected", "low", "high")
 
 
-def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMap:
+def kernel_picture(title: str, kernel: Array, points: Array) -> HeatMap:
     """The first 100 points' kernel matrix off its diagonal, similar points next to one another."""
     count = min(SHOWN, len(points))
     order = np.lexsort(points[:count].T[::-1])
@@ -164,7 +165,7 @@ def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMa
     return HeatMap(values, axis, axis, "kernel", f"{title}: kernel matrix, without its diagonal")
 
 
-def null_picture(title: str, values: np.ndarray) -> Histogram:
+def null_picture(title: str, values: Array) -> Histogram:
     """Draws of the null distribution, and the statistic (the first of the values)."""
     finite = values[1:][np.isfinite(values[1:])]
     counts, edges = np.histogram(finite, BINS)
@@ -345,7 +346,7 @@ def tests_of(knobs: GoodnessOfFitKnobs, scenario: Scenario) -> list[str]:
     return [knobs.test]
 
 
-def samples_of(case: Case) -> list[np.ndarray]:
+def samples_of(case: Case) -> list[Array]:
     """The block's samples, (n, d) each: by seed and number of the block, the same for every test."""
     return _drawn(*(case[name] for name in DRAWN_BY))
 
@@ -353,7 +354,7 @@ def samples_of(case: Case) -> list[np.ndarray]:
 @lru_cache(maxsize=2)
 def _drawn(
     scenario: str, temperature: float, perturbation: float, seed: int, first: int, count: int, num_points: int
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Kept for the tests that come next: exact draws of a wide lattice take as long as a test."""
     draw = SCENARIOS[scenario].draws(temperature, perturbation)
     points = draw(np.random.default_rng([seed, first, 0]), count * num_points)

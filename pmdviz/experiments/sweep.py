@@ -23,6 +23,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
 from pmdviz.experiments import checked_seeds, grouped, numbers
 from pmdviz.experiments.workers import Row, Way, run_cases
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Raw, Value
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
@@ -40,7 +41,7 @@ CELLS = {1: 4096, 2: 256}  # a side, over each mode of the posterior
 REACH, LINE = 8.5, 4096  # sds of a Gaussian family, and cells, on the line of each coordinate
 
 
-OfOne = Callable[[np.ndarray], np.ndarray]
+OfOne = Callable[[Array], Array]
 # Functions f with |f| <= 1 of one coordinate in units of the prior's sd, each with an antiderivative. Means over cells
 # are differences of the antiderivative, so a jump within a cell costs nothing.
 BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
@@ -48,7 +49,7 @@ BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
     "u > 0.5": (lambda u: (u > 0.5).astype(float), lambda u: np.maximum(u - 0.5, 0.0)),
     "tanh(u)": (np.tanh, lambda u: np.logaddexp(u, -u)),
 }
-_exact_values: dict[tuple, np.ndarray] = {}
+_exact_values: dict[tuple, Array] = {}
 
 
 def bounded_error(frame: Frame) -> float | None:
@@ -65,7 +66,7 @@ def bounded_error(frame: Frame) -> float | None:
     return float(np.abs(_values_of(frame) - _exact_values[target.key]).mean())
 
 
-def exact_values(target: Target) -> np.ndarray:
+def exact_values(target: Target) -> Array:
     """E_p f for every coordinate and function, (d, functions)."""
     exact = target.exact
     if exact is None:
@@ -75,7 +76,7 @@ def exact_values(target: Target) -> np.ndarray:
     return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass
 
 
-def _marginals(exact: Exact, box: Box) -> tuple[np.ndarray, np.ndarray]:
+def _marginals(exact: Exact, box: Box) -> tuple[Array, Array]:
     """Edges (d, cells + 1) and masses (d, cells) of the cells along each coordinate of a box."""
     grid = Grid(box, CELLS[len(box)])
     p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
@@ -84,13 +85,13 @@ def _marginals(exact: Exact, box: Box) -> tuple[np.ndarray, np.ndarray]:
     return edges, masses
 
 
-def _expectations(edges: np.ndarray, masses: np.ndarray) -> np.ndarray:
+def _expectations(edges: Array, masses: Array) -> Array:
     """sum over cells of mass times the cell's mean of f, (d, functions); edges (d, cells + 1) in units of u."""
     means = [np.diff(antiderivative(edges), axis=1) / np.diff(edges, axis=1) for _, antiderivative in BOUNDED.values()]
     return np.array([(masses * mean).sum(axis=1) for mean in means]).T
 
 
-def _values_of(frame: Frame) -> np.ndarray:
+def _values_of(frame: Frame) -> Array:
     """E_q f for every coordinate and function, (d, functions)."""
     if frame.method.family == "parametric":
         return _of_gaussians(frame.density, frame.target.scale)
@@ -98,7 +99,7 @@ def _values_of(frame: Frame) -> np.ndarray:
     return np.array([(weights[:, None] * f(u)).sum(axis=0) for f, _ in BOUNDED.values()]).T
 
 
-def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
+def _of_gaussians(density: Density, scale: Array) -> Array:
     """The same for a mixture of Gaussians, component by component along each coordinate."""
     nodes = np.linspace(-REACH, REACH, LINE + 1)
     masses = np.exp(-0.5 * (0.5 * (nodes[1:] + nodes[:-1])) ** 2)
@@ -236,7 +237,7 @@ class Fit(NamedTuple):
     num_points: int
     left_out: int  # points without a logarithm: errors that are 0 or unknown
 
-    def at(self, x: ArrayLike) -> np.ndarray:
+    def at(self, x: ArrayLike) -> Array:
         """The law at x."""
         return np.exp(self.intercept + self.slope * np.log(np.asarray(x, float)))
 
@@ -294,7 +295,7 @@ class Sweep:
     path: Path | None = None
 
     @cached_property
-    def rows(self) -> dict[str, np.ndarray]:
+    def rows(self) -> dict[str, Array]:
         """Column -> array, all of equal length.
 
         The varied settings, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
@@ -318,7 +319,7 @@ class Sweep:
         """
         return fitted(self.column(x or self.over[0]), self.column(y or self.error))
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> Array:
         """A column of numbers. Raises InputError for an unknown name."""
         numbers = [key for key, kind in self.kinds.items() if kind is not str]
         if name not in numbers:
@@ -417,7 +418,7 @@ class SeedRun(NamedTuple):
     """One run: its history, and why it stopped before its end ("" where it did not)."""
 
     seed: int
-    history: Mapping[str, np.ndarray]
+    history: Mapping[str, Array]
     stopped: str = ""
 
 
@@ -470,7 +471,7 @@ class SeedRuns:
         self.stopped = [run for run in runs if run.stopped]
 
     @cached_property
-    def _rows(self) -> list[np.ndarray]:
+    def _rows(self) -> list[Array]:
         """For each run the rows of its history that all have."""
         steps = [run.history["iteration"] for run in self.whole]
         if not steps:
@@ -482,13 +483,13 @@ class SeedRuns:
         kept = common < min(last)  # the end of the shortest is one of the ends
         return [np.append(one[kept], len(each) - 1) for one, each in zip(rows, steps, strict=True)]
 
-    def values(self, name: str) -> np.ndarray:
+    def values(self, name: str) -> Array:
         """A column of their histories, (runs, rows); NaN where it is unavailable."""
         gaps = [np.full(len(run.history["iteration"]), np.nan) for run in self.whole]
         columns = [run.history.get(name, gap) for run, gap in zip(self.whole, gaps, strict=True)]
         return np.array([np.asarray(each, float)[rows] for each, rows in zip(columns, self._rows, strict=True)])
 
-    def band(self, clock: str, name: str) -> dict[str, np.ndarray]:
+    def band(self, clock: str, name: str) -> dict[str, Array]:
         """x, the median of a clock, with the 10 %, 50 % and 90 % quantiles of a column: x, low, middle, high.
 
         Empty where no run is whole, or one of them lacks a value before its end.
@@ -500,7 +501,7 @@ class SeedRuns:
         low, middle, high = np.quantile(values[:, known], QUANTILES, axis=0)
         return {"x": np.median(self.values(clock)[:, known], axis=0), "low": low, "middle": middle, "high": high}
 
-    def judge(self, own: Mapping[str, np.ndarray], name: str, over: bool, seed: int | None = None) -> Judged | None:
+    def judge(self, own: Mapping[str, Array], name: str, over: bool, seed: int | None = None) -> Judged | None:
         """The last value of a run with this history, at an iteration that the others were measured at too.
 
         `over`: whether its budget is used up: then ends are compared; a run of the same `seed` is left out. None if

@@ -13,6 +13,7 @@ from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
 from pmdviz.experiments import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import names
@@ -44,7 +45,7 @@ def proved_inexactness(printed: float, kl_after: float, kl_exact: float) -> floa
 
 def theorem2_unrolled(
     first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
-) -> np.ndarray:
+) -> Array:
     """Theorem 2 put into itself from KL(p || q_1) = `first`: bounds on KL(p || q_t) for t = 1 .. T + 1."""
     bounds = [first]
     for gamma, bound, eps in zip(gammas, gradient_bounds, inexactness, strict=True):
@@ -296,7 +297,7 @@ class Convergence(Experiment[ConvergenceKnobs]):
         whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
         return merged(whole, dimension(knobs)) if whole else []
 
-    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[Array, Array]:
         """The varied quantity and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
@@ -455,11 +456,11 @@ class Board:
         self.p = np.exp(self.log_p)
         self.sum_q, self.sum_gamma = np.zeros_like(self.p), 0.0  # over the steps so far, for the averaged iterate
 
-    def log_q(self, density: Density) -> np.ndarray:
+    def log_q(self, density: Density) -> Array:
         """Log mass of q in each cell, (cells,)."""
         return normalise(np.maximum(density.log_density(self.points), FLOOR))
 
-    def terms(self, t: int, gamma: float, before: np.ndarray, after: np.ndarray, batch: np.ndarray) -> Terms:
+    def terms(self, t: int, gamma: float, before: Array, after: Array, batch: Array) -> Terms:
         """The terms of the step from `before` to `after`; called once for each step, in order."""
         self.sum_q += gamma * np.exp(before)
         self.sum_gamma += gamma
@@ -476,11 +477,11 @@ class Board:
         bounds = [theorem2(kl, gamma, gradient, eps) for eps in (inexactness, proved)]
         return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured, averaged)
 
-    def _kl(self, log_q: np.ndarray) -> float:
+    def _kl(self, log_q: Array) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
 
 
-def unrolled(rows: list[Terms]) -> np.ndarray:
+def unrolled(rows: list[Terms]) -> Array:
     """The bound of the recurrence alone, as proved, on KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
     return theorem2_unrolled(rows[0].kl, *_of_theorem2(rows))
 

@@ -15,6 +15,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments import Case, Chart, Experiment, Row, grouped, mean_series
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.streams import stream
@@ -267,17 +268,17 @@ class Theory(NamedTuple):
     So F(q_t) - F(q*) <= floor + rate^t (F(q_0) - F(q*) - floor), floor = sum phi(1 / (1 - h a/4)), near h^2 sum a^2/64.
     """
 
-    precision: np.ndarray  # A, (d, d)
+    precision: Array  # A, (d, d)
     blocks: tuple[tuple[int, ...], ...]
     h: float
 
     @property
-    def eigenvalues(self) -> np.ndarray:
+    def eigenvalues(self) -> Array:
         """a of every block, (d,)."""
         return np.concatenate([np.linalg.eigvalsh(self.precision[np.ix_(block, block)]) for block in self.blocks])
 
     @property
-    def sweep(self) -> np.ndarray:
+    def sweep(self) -> Array:
         """M (d, d): what a step does to the mean."""
         moved = np.eye(len(self.precision))
         for block in self.blocks:
@@ -312,7 +313,7 @@ class Theory(NamedTuple):
         mean = 1 - 0.25 * self.h * c / (1 + len(self.blocks) * (0.5 * self.h * top) ** 2)
         return float(max(mean, (1 - 0.5 * self.h * c) ** 2, (1 - 0.5 * self.h * top) ** 2))
 
-    def exact(self, mean: np.ndarray, variance: float, steps: int) -> np.ndarray:
+    def exact(self, mean: Array, variance: float, steps: int) -> Array:
         """F(q_t) - F(q*) at t = 0 .. steps from mean (d,) and variance, and how it spreads: (steps + 1, 2), in nats.
 
         The spread is the sd times sqrt m of the same from m independent draws of q_t, to first order, at most.
@@ -325,7 +326,7 @@ class Theory(NamedTuple):
             mean, v = self.sweep @ mean, (1 - 0.5 * self.h * a) ** 2 * v + self.h
         return np.array(found)
 
-    def measured(self, particles: np.ndarray) -> float:
+    def measured(self, particles: Array) -> float:
         """F(q) - F(q*) of the product of Gaussians with the blocks' means and covariances, particles (m, d)."""
         mean, found = particles.mean(axis=0), 0.0
         for block in self.blocks:
@@ -337,7 +338,7 @@ class Theory(NamedTuple):
         return float(found + 0.5 * mean @ self.precision @ mean)
 
 
-def excess(u: np.ndarray) -> np.ndarray:
+def excess(u: Array) -> Array:
     """KL(N(0, u) || N(0, 1)) = (u - 1 - log u) / 2, in nats."""
     return 0.5 * (u - 1 - np.log(u))
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from pmdviz.knobs import documented
@@ -143,6 +144,22 @@ def of_q(frame: Frame) -> float:
 
 
 Found = TypeVar("Found")
+MOST_KEPT = 200
+_kept: dict[tuple, Any] = {}
+_lock = threading.Lock()
+
+
+def once(target: Target, what: str | int, make: Callable[[], Found]) -> Found:
+    """A value that is the same object for every frame on the target; other threads do not wait while it is made."""
+    key = target.key, what
+    found = _kept.get(key)
+    if found is None:
+        made = make()
+        with _lock:
+            while len(_kept) >= MOST_KEPT:
+                _kept.pop(next(iter(_kept)))
+            found = _kept.setdefault(key, made)
+    return found
 
 
 def of_pair(find: Callable[[Target, Method], Found]) -> Callable[[Target, Method], Found]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.svgd import GFSVGD, log_ratios
-from pmdviz.metrics import DASHED, DOTTED, Look, beyond_the_plane, has_reference, metric, of_q, on_axis
+from pmdviz.metrics import DASHED, DOTTED, Look, beyond_the_plane, has_reference, metric, of_q, on_axis, once
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.enumeration import Enumeration, numbers_of
@@ -27,26 +26,8 @@ if TYPE_CHECKING:
 NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
-KEPT = 200
 RATIOS: dict[str, Look] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
 UNIT: dict[str, Look] = {"log": False, "limits": (0.0, 1.0), "fixed": True}
-
-Made = TypeVar("Made")
-_kept: dict[tuple, Any] = {}
-_lock = threading.Lock()
-
-
-def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
-    """A value that is the same object for every frame on the target; other threads do not wait while it is made."""
-    key = target.key, what
-    found = _kept.get(key)
-    if found is None:
-        made = make()
-        with _lock:
-            while len(_kept) >= KEPT:
-                _kept.pop(next(iter(_kept)))
-            found = _kept.setdefault(key, made)
-    return found
 
 
 def reference_draws(target: Target, n: int = NUM_DRAWS) -> Array:
@@ -73,25 +54,12 @@ def marginal_tv(density: Density, target: Target) -> float:
 
     The bins hold a twentieth of the posterior each; what a real coordinate's marginal does inside of one is not seen.
     """
-    found = _of_values(density, target) if isinstance(target.space, Discrete) else _of_bins(density, target)
-    return float(found.max())
-
-
-def _of_values(density: Density, target: Target) -> Array:
-    draws, distance = reference_draws(target, BIN_DRAWS), np.zeros(target.dim)
-    for value in target.states.values:
-        mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
-        distance = distance + np.abs(mine - (draws == value).mean(axis=0))
-    return 0.5 * distance
-
-
-def _edges(target: Target) -> Array:
-    """Of the bins, (BINS - 1, d)."""
-    draws = target.reference().sample(stream("bins"), BIN_DRAWS)
-    return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
-
-
-def _of_bins(density: Density, target: Target) -> Array:
+    if isinstance(target.space, Discrete):
+        draws, distance = reference_draws(target, BIN_DRAWS), np.zeros(target.dim)
+        for value in target.states.values:
+            mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
+            distance = distance + np.abs(mine - (draws == value).mean(axis=0))
+        return float((0.5 * distance).max())
     edges = once(target, "edges", lambda: _edges(target))
     sds = density.kernel_sds  # (m, d) of each kernel along each coordinate
     below = np.empty(edges.shape)
@@ -99,7 +67,13 @@ def _of_bins(density: Density, target: Target) -> Array:
         share = uniforms_of(((edge - density.centres) / sds).ravel()).reshape(sds.shape)
         below[k] = (share * density.weights[:, None]).sum(axis=0)
     mass = np.diff(below, axis=0, prepend=0.0, append=1.0)
-    return 0.5 * np.abs(mass - 1 / BINS).sum(axis=0)
+    return float((0.5 * np.abs(mass - 1 / BINS).sum(axis=0)).max())
+
+
+def _edges(target: Target) -> Array:
+    """Of the bins, (BINS - 1, d)."""
+    draws = target.reference().sample(stream("bins"), BIN_DRAWS)
+    return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
 
 
 def units_of(frame: Frame) -> Array:

@@ -6,7 +6,6 @@ entropy = -E_p log q, all but TV in nats. q is never renormalised on the box.
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -19,7 +18,7 @@ import numpy as np
 from pmdviz.densities.density import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.metrics import DASHED, DOTTED, metric, on_axis, planar
+from pmdviz.metrics import DASHED, DOTTED, metric, on_axis, once, planar
 from pmdviz.targets import Target
 from pmdviz.targets.exact import NATS_BOXED, Box, Exact
 
@@ -271,16 +270,14 @@ def by_points(density: Density, exact: Exact) -> dict[str, float | None]:
     with log q in full at each cell.
     """
     grids = [Grid(box, FINER_SIDES[len(box)][POINT_GRID]) for box in exact.boxes]
-    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
+    parts = []
+    for grid in grids:  # -E_p log q and -E_p log p over one grid
+        log_p = exact.on_grid(grid).ravel()
+        counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
+        parts.append(_expected(grid.points[counts], log_p[counts], grid.cell_volume, density))
+    cross_entropy, entropy = map(sum, zip(*parts, strict=True))
     forward = {"kl_forward": cross_entropy - entropy, "cross_entropy": cross_entropy}
     return {**forward, **expectations(density, exact, grids)}
-
-
-def _entropies(grid: Grid, density: Density, exact: Exact) -> tuple[float, float]:
-    """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
-    log_p = exact.on_grid(grid).ravel()
-    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
-    return _expected(grid.points[counts], log_p[counts], grid.cell_volume, density)
 
 
 def _outside_divergences(density: Density, exact: Exact, drawn: Grid) -> tuple[float, float]:
@@ -411,11 +408,7 @@ def _mass_outside(frame: Frame) -> float | None:
 PROMINENCE = 1.0  # nats
 MIN_MASS = 0.01
 ROUNDING = 1e-12
-KEPT = 32  # targets whose modes are remembered
 NOWHERE = -1
-
-_known: dict[tuple, Modes | None] = {}
-_lock = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,19 +434,11 @@ class Modes:
 
 def modes(target: Target) -> Modes | None:
     """The modes of the target's exact posterior; None where that is not known on a grid (above two dimensions)."""
-    key = target.key
-    with _lock:
-        if key not in _known:
-            while len(_known) >= KEPT:
-                _known.pop(next(iter(_known)))
-            _known[key] = _found(target)
-        return _known[key]
-
-
-def _found(target: Target) -> Modes | None:
     exact = target.planar
-    if exact is None:
-        return None
+    return None if exact is None else once(target, "modes", lambda: _found(exact))
+
+
+def _found(exact: Exact) -> Modes:
     narrowest = [(box, exact.narrowest(_extent(box))) for box in exact.boxes]
     grids = tuple(
         Grid(box, side_for(len(box), least, FINER_SIDES) or FINER_SIDES[len(box)][-1]) for box, least in narrowest

@@ -20,6 +20,7 @@ from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments import grouped
 from pmdviz.experiments.race.recipe import DATA, SHORT, Entrant, RaceRecipe, each_costs
+from pmdviz.kernels.checks import Array
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.metrics.divergences import modes
@@ -248,7 +249,7 @@ class RaceResult:
 
     recipe: RaceRecipe
     rows: list[dict[str, Any]]
-    histories: dict[tuple[str, int], dict[str, np.ndarray]]
+    histories: dict[tuple[str, int], dict[str, Array]]
     stands_at: int | None = None
 
     @cached_property
@@ -410,7 +411,7 @@ def _every(recipe: Recipe, points: int) -> int:
 
 def _run(
     one: Entrant, recipe: Recipe, points: int, tell: Callable[[float, str], object]
-) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+) -> tuple[dict[str, Any], dict[str, Array]]:
     """The row and the history of one run."""
     try:
         session = Session(recipe, _every(recipe, points), memory_cap=0)
