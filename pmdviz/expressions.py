@@ -150,7 +150,8 @@ class Expression:
 
     def why(self, scope: Scope) -> str:
         """Itself and the values of its names, for a message: "tv < 0.1 (tv = 0.31)"."""
-        told = ", ".join(f"{name} = {_shown_value(scope.value(name))}" for name in sorted(self.names))
+        values = ((name, scope.value(name)) for name in sorted(self.names))
+        told = ", ".join(f"{name} = {f'{v:.4g}' if isinstance(v, float) else repr(v)}" for name, v in values)
         return f"{self.text} ({told})" if told else self.text
 
 
@@ -208,10 +209,8 @@ def _check(node: ast.AST, text: str, inside: bool) -> None:
             return
         case ast.Name() | ast.Attribute(value=ast.Name()):
             return
-        case ast.BinOp(op=ast.Pow(), left=left, right=right):
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS or isinstance(op, ast.Pow):
             children: list[ast.expr] = [left, right]
-        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
-            children = [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
             children = [operand]
         case ast.BoolOp(values=values):
@@ -219,24 +218,19 @@ def _check(node: ast.AST, text: str, inside: bool) -> None:
         case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in OPERATORS for op in ops):
             children = [left, *rest]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
-            inside = _checked_call(name, args, text, inside)
-            children = args
+            if name not in {*FUNCTIONS, *OVER_HISTORY}:
+                raise unknown("function of an expression", name, [*FUNCTIONS, *OVER_HISTORY])
+            over, children = name in OVER_HISTORY, args
+            if over and (inside or len(args) != 1):
+                words = f"{name}(...) takes one expression without another function over the history"
+                raise InputError(f"{words}; got {text!r}")
+            if not args:
+                raise InputError(f"{name}(...) needs a value; got {text!r}")
+            inside = inside or over
         case _:
             raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; got {text!r}")
     for child in children:
         _check(child, text, inside)
-
-
-def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> bool:
-    known = [*FUNCTIONS, *OVER_HISTORY]
-    if name not in known:
-        raise unknown("function of an expression", name, known)
-    over = name in OVER_HISTORY
-    if over and (inside or len(args) != 1):
-        raise InputError(f"{name}(...) takes one expression without another function over the history; got {text!r}")
-    if not args:
-        raise InputError(f"{name}(...) needs a value; got {text!r}")
-    return inside or over
 
 
 def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Known:
@@ -301,7 +295,3 @@ def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise NotKnown
     return value
-
-
-def _shown_value(value: Known | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)

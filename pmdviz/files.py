@@ -73,7 +73,7 @@ def atomic_write(given: Given) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _into_place(path: Path) -> Iterator[Path]:
-    part = _beside(path)
+    part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")  # unique, and not too long
     try:
         yield part
         part.replace(path)
@@ -89,11 +89,6 @@ def _into_stream(path: Path) -> Iterator[Path]:
         yield part
         with part.open("rb") as content, path.open("wb") as stream:
             shutil.copyfileobj(content, stream)
-
-
-def _beside(path: Path) -> Path:
-    """A new unique name in the folder of `path`, short enough wherever the name of `path` is."""
-    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
 
 
 def _is_stream(path: Path) -> bool:

@@ -224,7 +224,7 @@ def printed(cell: Any) -> str:
 def section(notebook: Any, executed: Any) -> str:
     """The part of the key about one notebook."""
     title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
-    parts, run, exercises = [f"## {title}"], [], 0
+    parts, run = [f"## {title}"], []
     for cell in executed.cells:
         kind = tags(cell)
         if "run" in kind:
@@ -234,8 +234,8 @@ def section(notebook: Any, executed: Any) -> str:
         elif "told" in kind:
             parts += [_question(json.loads(printed(cell))), _figures(*run)]
         elif "exercise" in kind:
-            exercises += 1
-            parts.append(_exercise(cell))
+            words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
+            parts.append(re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip())
         elif "told-check" in kind:
             parts.append(_check(json.loads(printed(cell))))
         elif "solution" in kind:
@@ -254,11 +254,6 @@ def _question(told: dict[str, Any]) -> str:
             for letter, words in told["choices"].items()
         ]
     return "\n".join([f"**Question.** {told['text']}", "", *lines])
-
-
-def _exercise(cell: Any) -> str:
-    words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
-    return re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip()
 
 
 def _check(told: dict[str, Any]) -> str:

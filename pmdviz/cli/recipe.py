@@ -245,21 +245,14 @@ def _help(spec: Any) -> str:
     return f"{spec.help} ({spec.bounds_words}{f'; default {spec.default}' if spec.default else ''})"
 
 
-def _look_given(options: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given, as `run.export` takes them."""
-    from pmdviz.export.options import LAYER_LIST, SIZE, Look
-
-    found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def export(options: argparse.Namespace) -> None:
     """Check what can be checked, run the recipe or the race, write the file."""
     from pmdviz.experiments.race import RaceRecipe
     from pmdviz.export import check
-    from pmdviz.export.options import Look, RaceLook, check_traces
+    from pmdviz.export.options import LAYER_LIST, SIZE, Look, RaceLook, check_traces
 
-    given, plain = _look_given(options), read_plain(options.recipe)
+    found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
+    given, plain = {name: value for name, value in found.items() if value is not None}, read_plain(options.recipe)
     race = race_in(plain)
     run = _run_of(options, plain) if race is None else _race_of(options, race)
     _, look, _ = check(options.out, given, Look if race is None else RaceLook)

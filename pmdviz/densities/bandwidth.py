@@ -176,7 +176,9 @@ def chosen_shape(particles: Array, weights: Array, each: int = 1, last: Shape | 
     sd, ess = np.sqrt(weighted_sum(weights, centred**2)), float(1.0 / (weights**2).sum())
     if ess < d + 2 or not (sd > 0).all():
         return Shape(np.zeros(m, np.int64), WIDTHS[-1])
-    learned = representatives(weights, KERNELS * (d + 1))
+    learned, most = weights, KERNELS * (d + 1)
+    if m > most:  # the weights of a systematic choice, 0 for all others
+        learned = np.bincount(systematic(weights, most, 0.5), minlength=m) / most
     best = (last and _kept(centred / sd, learned, last)) or _best(centred / sd, weights, learned, ess)
     usual = float(((learned**2).sum() * ess * each) ** (-1 / (d + 4)))  # h falls so from as many as judge it to all
     return Shape(best.labels, WIDTHS[best.place] * usual, best.shared, best.place)
@@ -223,13 +225,6 @@ def _kinds(k: int, d: int, ess: float) -> list[bool]:
     most = price(1, d, False) + DEAREST * ess
     allowed = {False: own <= most, True: shared <= most and own - shared > WORTH_SHARING * ess}
     return [kind for kind in allowed if allowed[kind]]
-
-
-def representatives(weights: Array, most: int) -> Array:
-    """The weights; where they are more than `most`, the weights of a systematic choice, 0 for all others."""
-    if len(weights) <= most:
-        return weights
-    return np.bincount(systematic(weights, most, 0.5), minlength=len(weights)) / most
 
 
 def judges(weights: Array) -> tuple[Array, Array]:

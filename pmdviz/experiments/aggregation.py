@@ -71,16 +71,6 @@ def most_data(source: str) -> int | None:
     return None if source == SIMULATED else int(LEARNT * len(principal_scores(source)))
 
 
-def check_dim(source: str, dim: int) -> None:
-    """Raise InputError where a table has fewer principal components."""
-    if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
-        raise InputError(
-            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
-            f"besides the last; got {dim}",
-            "dim",
-        )
-
-
 @lru_cache(maxsize=2)
 def principal_scores(source: str) -> Array:
     """All principal components of a table without its last column, (N, k), in units of the first one's sd.
@@ -466,7 +456,13 @@ def _least(case: Case) -> int:
 
 def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
-    check_dim(case["data"], case["dim"])
+    source, dim = case["data"], case["dim"]
+    if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
+        raise InputError(
+            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
+            f"besides the last; got {dim}",
+            "dim",
+        )
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
         words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)

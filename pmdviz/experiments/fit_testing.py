@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -82,11 +82,19 @@ def points_of(frame: Frame, rng: Rng) -> Sample:
         return thinned(frame)
     if frame.method.family != "particles":
         return from_density(frame, rng)
-    if getattr(frame.knobs, "draws", "") == "balanced":
-        refuse_balanced(frame)
+    if getattr(frame.knobs, "draws", "") == "balanced":  # sums vary less than of independent ones: no level is known
+        knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
+        raise InputError(
+            f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
+            "draws = 'independent'",
+            "sample",
+            f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
+        )
     reason = frame.method.varies_less
     if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
-        return as_they_are(frame, reason, rng)
+        note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha"
+        sample = Sample(np.array(frame.particles), f"the particles as they are{note if reason else ''}")
+        return few_of_a_generation(frame, sample, rng)
     if reason:
         raise InputError(
             f"a test supposes independent points; of method {frame.method.name!r} {reason}: test a run of importance "
@@ -94,17 +102,6 @@ def points_of(frame: Frame, rng: Rng) -> Sample:
             "sample",
         )
     return by_weight(frame, rng)
-
-
-def refuse_balanced(frame: Frame) -> NoReturn:
-    """Sums of points drawn evenly spread vary less than sums of independent ones: the level of a test is unknown."""
-    knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
-    raise InputError(
-        f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
-        "draws = 'independent'",
-        "sample",
-        f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
-    )
 
 
 def thinned(frame: Frame) -> Sample:
@@ -154,12 +151,6 @@ def from_density(frame: Frame, rng: Rng) -> Sample:
     density = frame.density
     points = np.concatenate([density.sample(rng, 1) for _ in range(MOST)])
     return Sample(points, f"{MOST:,} independent draws of the fitted density")
-
-
-def as_they_are(frame: Frame, reason: str, rng: Rng) -> Sample:
-    """Equally weighted particles; `reason` says why they vary less than independent ones, where they do."""
-    note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha" if reason else ""
-    return few_of_a_generation(frame, Sample(np.array(frame.particles), f"the particles as they are{note}"), rng)
 
 
 # One test of one sample.

@@ -165,14 +165,6 @@ def kernel_picture(title: str, kernel: Array, points: Array) -> HeatMap:
     return HeatMap(values, axis, axis, "kernel", f"{title}: kernel matrix, without its diagonal")
 
 
-def null_picture(title: str, values: Array) -> Histogram:
-    """Draws of the null distribution, and the statistic (the first of the values)."""
-    finite = values[1:][np.isfinite(values[1:])]
-    counts, edges = np.histogram(finite, BINS)
-    marks = [("the sample's statistic", float(values[0]))] if np.isfinite(values[0]) else []
-    return Histogram(edges, counts, marks, "statistic", "null draws", f"{title}: null distribution")
-
-
 # How often a test rejects: rates with intervals, and the rate over the seeds of a recipe.
 
 Z = 1.959964  # of 95 %
@@ -316,7 +308,11 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
             found = FIT_TESTS[name].compare(rng, target, points, knobs.draws, bandwidth_of(case))
             if found.kernel is not None:
                 pictures.append(kernel_picture(FIT_TESTS[name].title, found.kernel, points))
-            pictures.append(null_picture(FIT_TESTS[name].title, found.values))
+            finite = found.values[1:][np.isfinite(found.values[1:])]
+            counts, edges = np.histogram(finite, BINS)
+            marks = [("the sample's statistic", float(found.values[0]))] if np.isfinite(found.values[0]) else []
+            words = f"{FIT_TESTS[name].title}: null distribution"
+            pictures.append(Histogram(edges, counts, marks, "statistic", "null draws", words))
         return pictures
 
     def size(self, case: Case) -> Size:

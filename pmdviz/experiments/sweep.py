@@ -28,7 +28,6 @@ from pmdviz.knobs import Raw, Value
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.exact import Box, Exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -71,18 +70,15 @@ def exact_values(target: Target) -> Array:
     exact = target.exact
     if exact is None:
         raise InputError(f"the bounded error needs an exact posterior, which target {target.name!r} does not have")
-    parts = [_marginals(exact, box) for box in exact.boxes]
-    mass = sum(masses[0].sum() for _, masses in parts)
-    return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass
-
-
-def _marginals(exact: Exact, box: Box) -> tuple[Array, Array]:
-    """Edges (d, cells + 1) and masses (d, cells) of the cells along each coordinate of a box."""
-    grid = Grid(box, CELLS[len(box)])
-    p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
-    edges = np.array([np.linspace(low, high, grid.side + 1) for low, high in box])
-    masses = p[None] if len(box) == 1 else np.array([p.sum(axis=0), p.sum(axis=1)])  # the first coordinate runs fastest
-    return edges, masses
+    values, mass = np.zeros((target.dim, len(BOUNDED))), 0.0
+    for box in exact.boxes:
+        grid = Grid(box, CELLS[len(box)])
+        p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
+        edges = np.array([np.linspace(low, high, grid.side + 1) for low, high in box])  # (d, cells + 1)
+        # Of the cells along each coordinate, (d, cells); the first coordinate runs fastest.
+        masses = p[None] if len(box) == 1 else np.array([p.sum(axis=0), p.sum(axis=1)])
+        values, mass = values + _expectations(edges / target.scale[:, None], masses), mass + masses[0].sum()
+    return values / mass
 
 
 def _expectations(edges: Array, masses: Array) -> Array:
