@@ -14,7 +14,7 @@ import json
 import re
 import tempfile
 import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -388,6 +388,8 @@ def answers_arguments(parser: argparse.ArgumentParser) -> None:
 
 def answers(options: argparse.Namespace) -> None:
     """Write the table. Raises InputError for a file that is none of answers, or to be written over one."""
+    from pmdviz.lessons.answers import judged_again
+    from pmdviz.lessons.playing import Player
     from pmdviz.lessons.reading import text_of
     from pmdviz.lessons.sheets import read_sheet, rows_of, table
 
@@ -396,8 +398,9 @@ def answers(options: argparse.Namespace) -> None:
     if options.csv != "-" and Path(options.csv).suffix.lower() != ".csv":
         raise InputError(f"--csv writes a file that ends in .csv, such as class.csv, not {options.csv!r}; {ORDER}")
     found = [read_sheet(text_of(Path(name)), name) for name in options.files]
-    if options.replay:
-        found = _replayed(found)
+    if options.replay:  # of lessons; sheets of notebooks stay as they came
+        player = Player()
+        found = [judged_again(one, player) if one["lesson"] else one for one in found]
     rows = rows_of(found) if options.rows else table(found)
     if options.json is not None:
         return write_json(options.json, rows)
@@ -410,15 +413,6 @@ def _check_output(name: str | None) -> None:
 
     if name not in (None, "-") and Path(name).is_file() and '"pmdviz_answers"' in text_of(Path(name)):
         raise InputError(f"{name} is a file of answers, and the table would take its place; {ORDER}")
-
-
-def _replayed(sheets: Iterable[Any]) -> list[Any]:
-    """The sheets of lessons judged again; sheets of notebooks as they came."""
-    from pmdviz.lessons.answers import judged_again
-    from pmdviz.lessons.playing import Player
-
-    player = Player()
-    return [judged_again(one, player) if one["lesson"] else one for one in sheets]
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:

@@ -264,11 +264,14 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.playing import Player, check_lesson
 
     player, found = Player(), {}
     for name, read in _chosen(options.files).items():
-        found[name] = _faults(read, player)
+        try:
+            found[name] = check_lesson(read(), player)
+        except InputError as error:  # it cannot be read
+            found[name] = [words_of(error)]
         if options.json != "-":
             print(f"{name}: {_count(len(found[name]))}", *(f"  {words}" for words in found[name]), sep="\n", flush=True)
     if options.json is not None:
@@ -283,16 +286,6 @@ def _chosen(files: list[str]) -> Mapping[str, Callable[[], Any]]:
     texts = {name: text_of(Path(name)) for name in files}
     read = {name: partial(read_lesson, Path(name).stem, text) for name, text in texts.items()}
     return read or {name: partial(find_lesson, name) for name in LESSONS}
-
-
-def _faults(read: Callable[[], Any], player: Any) -> list[str]:
-    """The errors of a lesson; one that cannot be read has one sentence."""
-    from pmdviz.lessons.playing import check_lesson
-
-    try:
-        return check_lesson(read(), player)
-    except InputError as error:
-        return [words_of(error)]
 
 
 def _count(number: int) -> str:

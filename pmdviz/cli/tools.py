@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import ast
 import importlib
 import shutil
 import sys
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from pmdviz.engine.recipe import Recipe
     from pmdviz.engine.run import Run
     from pmdviz.export.live import Shown
-    from pmdviz.expressions import Expression, Scope
+    from pmdviz.expressions import Scope
 
 PACKAGE = Path(__file__).parents[1]
 CHECKOUT = PACKAGE.parent
@@ -316,7 +315,7 @@ def step_value(lesson: Any, step: Any, run: Run | None) -> dict[str, Any]:
         "controls": list(step.controls),
         "hints": [markdown(hint.say) for hint in step.hints],
         "reveal": markdown(step.reveal),
-        "goal": step.goal and {"words": goal_words(step.goal), "tree": goal_tree(step.goal)},
+        "goal": step.goal and {"words": goal_words(step.goal), "tree": step.goal.tree},
         "to": lesson.places[following.name] if following is not None else len(lesson.steps),
         "question": step.question and ask_value(step.question, scope, lesson.places),
         "after": step.after and ask_value(step.after, scope, lesson.places),
@@ -345,34 +344,3 @@ def ask_value(ask: Any, scope: Scope, places: Mapping[str, int]) -> dict[str, An
         for letter, option in ask.options.items()
     ]
     return {"text": markdown(ask.text), "options": options, "number": number}
-
-
-SIGNS = {
-    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">",
-    ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=", ast.And: "and", ast.Or: "or", ast.Not: "not", ast.USub: "negative",
-}  # fmt: skip
-
-
-def goal_tree(goal: Expression) -> list[Any]:
-    """An expression as nested lists: [operator, ...], ["name", name], ["value", value]."""
-    return _tree(ast.parse(goal.text, mode="eval").body)
-
-
-def _tree(node: ast.expr) -> list[Any]:
-    match node:
-        case ast.Constant(value=value):
-            return ["value", value]
-        case ast.Name(id=name):
-            return ["name", name]
-        case ast.UnaryOp(op=op, operand=operand):
-            return [SIGNS[type(op)], _tree(operand)]
-        case ast.BinOp(op=op, left=left, right=right):
-            return [SIGNS[type(op)], _tree(left), _tree(right)]
-        case ast.BoolOp(op=op, values=parts):
-            return [SIGNS[type(op)], *map(_tree, parts)]
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            pairs = zip([left, *others[:-1]], ops, others, strict=True)
-            return ["and", *([SIGNS[type(op)], _tree(a), _tree(b)] for a, op, b in pairs)]
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return [name, *map(_tree, args)]
-    raise AssertionError(f"checked before: {ast.dump(node)}")

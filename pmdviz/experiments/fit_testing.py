@@ -207,8 +207,10 @@ def tested(
     """The test that `pmdviz.test_fit` describes."""
     target = get_target(target)
     made = find_test(test, target)
-    alpha, width = checked_alpha(alpha), checked_bandwidth(bandwidth)
-    draws = checked_draws(draws, alpha)
+    level, width = real_number(alpha), checked_bandwidth(bandwidth)
+    if level is None or not 0 < level < 1:
+        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
+    alpha, draws = level, checked_draws(draws, level)
     for_sample, for_test = np.random.SeedSequence(checked_whole("seed", seed, 0, MAX_SEED)).spawn(2)
     points, words = sample_of(sample, target, np.random.default_rng(for_sample))
     start = time.perf_counter()
@@ -229,14 +231,6 @@ def find_test(name: str, target: Target) -> FitTest:
         cure = f"; tests that apply to it: {', '.join(others)}" if others else ", and no other test applies to it"
         raise InputError(f"test {name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test")
     return FIT_TESTS[name]
-
-
-def checked_alpha(alpha: Raw) -> float:
-    """A level in (0, 1). Raises InputError."""
-    value = real_number(alpha)
-    if value is None or not 0 < value < 1:
-        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
-    return value
 
 
 def checked_draws(draws: Raw, alpha: float) -> int:
