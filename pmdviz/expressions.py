@@ -35,8 +35,8 @@ Known = bool | float | str  # a value of an expression
 Tree = list[Any]  # [operator or function, Tree, ...], ["name", name] or ["value", value]
 SIGNS = {
     ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.And: "and", ast.Or: "or",
-    ast.Not: "not", ast.USub: "negative", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!=",
-    ast.In: "in", ast.NotIn: "not in",  # codespell:ignore
+    ast.Not: "not", ast.USub: "negative", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",  # codespell:ignore
 }  # fmt: skip
 
 
