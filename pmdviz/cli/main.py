@@ -72,13 +72,11 @@ def main(arguments: list[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else arguments
     try:
         atexit.register(gc.freeze)  # else Python looks through all of numba once more before it ends: 0.2 s
-        for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-            os.environ.setdefault(name, "1")  # with its default threads BLAS is many times slower on a busy machine
+        _limit_blas()
         if hasattr(sys.stdout, "reconfigure"):  # Greek letters on a terminal that has none become escapes
             sys.stdout.reconfigure(errors="backslashreplace")
         warnings.formatwarning = _said
-        if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
-            raise unknown("command", arguments[0], COMMANDS)
+        _check_command(arguments)
         options = _parsed(parser_of(arguments[:1]), arguments)
         status = options.act(options) or 0
         _flush()
@@ -126,6 +124,17 @@ def _give_up_output() -> None:
         _flush()
     except OSError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _limit_blas() -> None:
+    """One BLAS thread: with its default threads a busy machine is many times slower."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
+
+def _check_command(arguments: list[str]) -> None:
+    if arguments and not arguments[0].startswith("-") and arguments[0] not in COMMANDS:
+        raise unknown("command", arguments[0], COMMANDS)
 
 
 def _parsed(parser: _Parser, arguments: list[str]) -> argparse.Namespace:
