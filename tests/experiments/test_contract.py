@@ -4,7 +4,7 @@ import pytest
 
 import pmdviz
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram
+from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.experiments.theory import Convergence
 from pmdviz.knobs import table

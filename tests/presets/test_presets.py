@@ -19,7 +19,7 @@ from pmdviz import presets
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.presets import (
     EXPERIMENT_PRESETS,
     MEASURES,

@@ -12,7 +12,7 @@ import panel as pn
 from bokeh.document import Document
 
 from pmdviz.engine.history import Row
-from pmdviz.experiments.base import Chart, Series
+from pmdviz.experiments import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory import (
@@ -28,7 +28,7 @@ from pmdviz.experiments.theory import (
     merged,
     unrolled,
 )
-from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.experiments.theory_rates import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.controls.sharing import read

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import panel as pn
 
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Experiment, Picture, TooMuch
+from pmdviz.experiments import Experiment, Picture, TooMuch
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult
 from pmdviz.knobs import Value
 from pmdviz.lab import css

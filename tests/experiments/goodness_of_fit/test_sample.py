@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.experiments.base import HeatMap, Histogram
+from pmdviz.experiments import HeatMap, Histogram
 from pmdviz.experiments.fit_testing import longest_correlation_time, points_of
 from pmdviz.experiments.goodness_of_fit import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
 from tests.support.tables import refused

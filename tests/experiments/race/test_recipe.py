@@ -6,8 +6,8 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import RaceRecipe, entrants, race
-from pmdviz.experiments.race.recipe import compared, differing, split, telling
+from pmdviz.experiments.race import RaceRecipe, race
+from pmdviz.experiments.race.recipe import compared, differing, entrants, split, telling
 from pmdviz.methods import METHODS, find_method
 from pmdviz.presets import PRESETS
 from pmdviz.targets import make_target
