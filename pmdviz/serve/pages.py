@@ -35,19 +35,17 @@ from pmdviz.essay.build import page as essay
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
-from pmdviz.lab.controls.widgets import small_button
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
-from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure, pool_for
-from pmdviz.lab.pages.geometry import GeometryPage
-from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
-from pmdviz.lab.pages.page import Page
-from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.pages.theory import TheoryPage
-from pmdviz.lab.panel_internals import collected
+from pmdviz.lab.page import Page
+from pmdviz.lab.panel_internals import collected, handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
+from pmdviz.lab.panels.widgets import small_button
+from pmdviz.lab.plain_pages import GeometryPage, LessonsPage, MethodsPage
+from pmdviz.lab.race import Race, usual_race
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import handlers, server_internals
@@ -191,7 +189,7 @@ BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolba
 
 PAGES: dict[str, tuple[str, Callable[[Link], Page]]] = {
     "lessons": ("Lessons", lambda link: LessonsPage()),
-    "race": ("Race", lambda link: RacePage(link.race, link.round)),
+    "race": ("Race", lambda link: Race(recipe=link.race or usual_race(), at=link.round)),
     "theory": ("Theory", lambda link: TheoryPage(link.asked)),
     "geometry": ("Geometry", lambda link: GeometryPage()),
     "methods": ("Methods", lambda link: MethodsPage()),
@@ -277,8 +275,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
 
     tabs.on_presenter = present
     guide.on_open, guide.on_card = with_lesson, beside.room.append
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.on_lesson, lab.leave_lesson = guide.open, guide.leave
     if link.presenter and not is_phone(pn.state.headers):  # large letters need a wide window
         lab.present(True)

@@ -31,7 +31,7 @@ from pmdviz.kernels.compiling import all_groups, compile_ahead, compiler
 from pmdviz.kernels.jit import DEFAULT
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop import work as temporary
-from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.panel_internals import locked
 from pmdviz.lessons.reading import offer_lessons
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
