@@ -11,16 +11,12 @@ from pmdviz.knobs import Knobs, Whole
 
 
 class ToyKnobs(Knobs):
-    """The knobs of `toy_mean_error`."""
-
     kind_words = "knob of experiment 'toy_mean_error':"
 
     seeds = Whole(20, bounds=(1, 1000), label="Seeds", doc="At each number of draws.")
 
 
 class ToyMeanError(Experiment):
-    """|mean of n standard normal draws|, which falls as n^(-1/2)."""
-
     name = "toy_mean_error"
     title = "Toy: the error of a mean"
     about = "How fast the mean of draws comes to its value."
