@@ -15,12 +15,11 @@ from bokeh.document import Document
 
 from pmdviz.engine.history import Row
 from pmdviz.errors import InputError
-from pmdviz.experiments import theory
-from pmdviz.experiments.base import Chart, Series, TooMuch
+from pmdviz.experiments import Chart, Series, TooMuch, theory
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit
 from pmdviz.experiments.theory import VARIED
-from pmdviz.experiments.theory_costs import AXES, LINES, Cost, costs_of, exponents
+from pmdviz.experiments.theory_rates import AXES, LINES, Cost, costs_of, exponents
 from pmdviz.knobs import Value
 from pmdviz.lab import css
 from pmdviz.lab.links import NOTHING, Asked, experiment_query

@@ -9,7 +9,7 @@ import pytest
 from joblib import parallel_config
 
 from pmdviz.engine.recipe import fold, unfold
-from pmdviz.experiments.base import EXPERIMENTS, Size
+from pmdviz.experiments import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
+from pmdviz import experiments as forecast
 from pmdviz.data import files as data_files
 from pmdviz.engine import recipe as parts
 from pmdviz.engine.recipe import MAX_CHANGES, Recipe
-from pmdviz.experiments import base as forecast
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import (

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pmdviz.data.files import forbid_reading
-from pmdviz.densities.grid import keep_sides
+from pmdviz.densities.density import keep_sides
 from pmdviz.engine.recipe import Recipe, keep_changes
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import forbid_insisting
+from pmdviz.experiments import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.limits import limit

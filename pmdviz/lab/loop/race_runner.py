@@ -20,8 +20,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET
 from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
-from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
-from pmdviz.experiments.race.runs import mode_masses, row
+from pmdviz.experiments.race import Race, RaceRecipe, RaceResult, mode_masses, row
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Runner

@@ -18,8 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from pmdviz.densities.density import Density, ShapedDensity, normalise
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Density, Grid, ShapedDensity, normalise
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, History
 from pmdviz.engine.recipe import Recipe

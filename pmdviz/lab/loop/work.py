@@ -20,7 +20,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
+from pmdviz.experiments import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
