@@ -434,5 +434,5 @@ class Lab(LivePage[Snapshot]):
             self._glance()
         elif self._last is not None and not self.live.playing and not self.live.at_work:
             self.screen.say(self._last, self.screen.extra, False)
-            if self.floor.seconds > FLOOR_S:
-                self.busy_card.show(FLOOR_WORDS, self.floor.seconds, self.floor.share)
+            if (seconds := self.floor.task.seconds) > FLOOR_S:
+                self.busy_card.show(FLOOR_WORDS, seconds, self.floor.share)

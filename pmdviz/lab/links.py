@@ -104,11 +104,6 @@ class Link:
     asked: Asked = NOTHING
     lesson: LessonLink = NO_LESSON
 
-    @property
-    def page(self) -> Page:
-        """How the page is to look."""
-        return Page(self.hide, self.embed, self.presenter)
-
 
 def agreement(frame: Frame, given: str) -> str:
     """How the frame compares with the one of a `Frame.digest`: "same", "rounded" (five digits agree) or "other"."""
@@ -121,7 +116,7 @@ def agreement(frame: Frame, given: str) -> str:
     return "rounded" if math.isclose(shared, frame.mean_distance, rel_tol=1e-5) else "other"
 
 
-def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:
+def query(recipe: Recipe, frame: Frame, page: Page | Link = PLAIN, preset: str = "", start: str = HERE) -> str:
     """The query of the link to `frame` of `recipe`, "?" included, or to another of STARTS of its run.
 
     Raises InputError for one that is too long.

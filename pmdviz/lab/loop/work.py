@@ -60,11 +60,6 @@ class FloorWork(TaskSlot):
         sets = self.task.done if self.task is not None else 0
         return f"being computed, {sets} of {NUM_SETS}" if sets else "being computed"
 
-    @property
-    def seconds(self) -> float:
-        """For how long it has been computed."""
-        return self.task.seconds if self.running else 0.0
-
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
         m, drawn_as = frame.num_draws, frame.drawn_as

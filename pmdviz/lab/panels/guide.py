@@ -238,7 +238,7 @@ class Guide:
         if self.card is None:
             self.card = LessonCard(partial(do, self), form=self.controls.form, css_classes=["pmdviz-lesson"])
             self.on_card(self.card)
-        self.card.ask(lesson.name)
+        self.card.asked = {"lesson": lesson.name, "serial": self.card.asked.get("serial", 0) + 1}
 
     def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
         """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""

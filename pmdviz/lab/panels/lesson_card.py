@@ -39,10 +39,6 @@ class LessonCard(Component):
     _esm = css.MAKE + css.static("lesson.js")
     _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
 
-    def ask(self, lesson: str) -> None:
-        """Ask the browser for what it keeps of a lesson."""
-        self.asked = {"lesson": lesson, "serial": self.asked.get("serial", 0) + 1}
-
 
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
 

@@ -84,7 +84,7 @@ class Sharing:
 
         Raises InputError where a link cannot hold it.
         """
-        return links.query(snapshot.recipe, snapshot.frame, page or self._link.page, snapshot.preset, start)
+        return links.query(snapshot.recipe, snapshot.frame, page or self._link, snapshot.preset, start)
 
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
