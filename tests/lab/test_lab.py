@@ -63,7 +63,7 @@ def test_a_diagnosis_is_of_the_moment_that_is_shown_and_where_nothing_is_true_th
     runner.diagnose("particles_die")
     while not runner.session.done:
         told = runner.advance(50)
-    assert told.diagnosis.startswith(f"ESS fell to {told.metrics['ess']:.1f} of 500: no particle has moved")
+    assert told.diagnosis.startswith(f"ESS fell to {told.frame.metrics['ess']:.1f} of 500: no particle has moved")
     assert f"{100 * told.frame.weights.max():.0f} % of the weight" in told.diagnosis
     assert runner.travel(lambda past: past.visit(0)).diagnosis == NOTHING_YET
     well = Session(Recipe())

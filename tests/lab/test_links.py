@@ -18,10 +18,10 @@ from pmdviz.engine.recipe import FORMAT, MAX_BUDGET, Recipe, fold
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.lab import Lab
-from pmdviz.lab.controls.commands import next_recipe
-from pmdviz.lab.controls.sharing import NO_CODE, OPENING, LinkBuilder, RecipeFile, qr_code
 from pmdviz.lab.links import LONGEST, Link, Page, agreement, is_local, query, read
 from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.panels.commands import next_recipe
+from pmdviz.lab.panels.sharing import NO_CODE, OPENING, LinkBuilder, RecipeFile, qr_code
 from pmdviz.presets import PRESETS
 from tests.support.engine import changes_of, recipes
 from tests.support.tables import looped, refused

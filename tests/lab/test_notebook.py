@@ -18,9 +18,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.lab import notebook
-from pmdviz.lab.notebook import PNG, Still
+from pmdviz.lab import page as live_page
 from pmdviz.lab.notebook_widget import scripts, self_contained
+from pmdviz.lab.page import PNG, Still
 from tests.lab.threads import until
 from tests.support.tables import refused
 
@@ -102,7 +102,7 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
 
 async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     caplog.set_level(logging.INFO, logger="panel")  # a log that is kept holds values of the page
-    monkeypatch.setattr(notebook, "GRACE_S", 0.0)
+    monkeypatch.setattr(live_page, "GRACE_S", 0.0)
     seen = []
 
     async def shown():

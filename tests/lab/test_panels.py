@@ -14,9 +14,9 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.pages.lists import MethodsPage, Opening, opening
 from pmdviz.lab.panels.comparing import BRANCH, KNOB, ComparePanel
 from pmdviz.lab.panels.folds import CARDS, RACE, RUN, ExportPanel
+from pmdviz.lab.plain_pages import MethodsPage, Opening, opening
 from pmdviz.methods import METHODS
 from pmdviz.methods.step import COLUMNS
 from pmdviz.presets import PRESETS

@@ -5,8 +5,8 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage, usual_race
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.race import Race, usual_race
 from tests.lab.threads import drawing, until
 
 FEW = {"num_particles": 80}
@@ -15,7 +15,7 @@ RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_dat
 
 @asynccontextmanager
 async def raced(recipe=RACE, at=0):
-    page = RacePage(recipe, at)
+    page = Race(recipe=recipe, at=at)
     drawing(page.screen.ack)
     page.start(None)
     try:

@@ -12,32 +12,32 @@ from numba.core.dispatcher import Dispatcher
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
-from pmdviz.lab import Lab, record
+from pmdviz.lab import Lab
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
-from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.race import Race
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.lab.threads import playing_lab, until
 
 RECIPE = next(iter(PRESETS.values())).recipe
-BY = "python -m pmdviz.lab.record"  # writes the file again
+BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
 
 
 @pytest.fixture(scope="module")
 def live():
     """Every frame of the live run."""
-    return record.frames()
+    return recorded.frames()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fresh(live, tmp_path_factory):
     """The run as this computer records it, in place of the file: another one may come to other particles."""
     path = tmp_path_factory.mktemp("recorded") / FILE.name
-    np.savez_compressed(path, **record.stored(live))
+    np.savez_compressed(path, **recorded.stored(live))
     made = Recording(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "recording", lambda: made)
@@ -114,7 +114,7 @@ def test_the_whole_run_plays_without_a_kernel(no_kernels):
         seen.append(runner.advance(1))
     assert [shown.frame.iteration for shown in seen] == list(range(201))
     assert {mark.kind for mark in seen[-1].marks} == {"limited", "rejuvenated"}
-    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].metrics["floor_tv"] > 0
+    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].frame.metrics["floor_tv"] > 0
     assert seen[3].origins is not None and len(seen[50].columns.approximate["x"]) > 500
     for act, at in ((Runner.back, 199), (Runner.restart, 0), (Runner.replay, 0), (lambda r: r.advance(3), 3)):
         assert act(runner).frame.iteration == at
@@ -221,7 +221,7 @@ async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_an
         await until(lambda: not lab.busy_card.shown)
 
 
-@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
+@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), Race], ids=["lab", "race"])
 async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
     """Play is disabled, the state says why, and the first picture comes by itself."""
     made, said = page(), []

@@ -12,20 +12,20 @@ from joblib import parallel_config
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe, fold, unfold
-from pmdviz.experiments.base import EXPERIMENTS, Size
+from pmdviz.experiments import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, planned, run_seed
 from pmdviz.experiments.theory import STRATEGIES, VARIED, planned_runs
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links
-from pmdviz.lab.controls.sharing import read, usual
 from pmdviz.lab.links import Asked
 from pmdviz.lab.loop import work
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.work import ExperimentWork, ExportTask
-from pmdviz.lab.pages.theory import TheoryPage
 from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel
 from pmdviz.lab.panels.folds import CANCELLED, FitPanel
+from pmdviz.lab.panels.sharing import read, usual
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.views import TracesView
 from tests.lab.threads import until
 from tests.support.tables import looped, refused

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.base import Chart, Series
+from pmdviz.experiments import Chart, Series
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes import columns as arrays

@@ -16,12 +16,12 @@ from pmdviz.serve.messages import (
     MAX_PULLS,
     MAX_READY,
     SHEETS_COST,
+    Bucket,
     CheckedMessages,
     cost,
     frame_drawn,
 )
 from pmdviz.serve.server_internals import PacedStream
-from pmdviz.serve.turns import Bucket
 from tests.support.tables import looped
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.base import Chart, Ellipses, Group, HeatMap, Histogram, Series
+from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
