@@ -93,7 +93,7 @@ def test_recorded_frames_are_those_of_the_live_run(live):
         shown, at = session.frame, frame.iteration
         np.testing.assert_allclose(shown.particles, frame.particles, atol=1e-6, err_msg=f"iteration {at}")
         np.testing.assert_allclose(shown.weights, frame.weights, rtol=0.02, atol=1e-9, err_msg=f"iteration {at}")
-        assert shown.frame.metrics == pytest.approx({**frame.metrics, **shown.floors}, rel=1e-6, abs=1e-9), at
+        assert shown.metrics == pytest.approx({**frame.metrics, **shown.floors}, rel=1e-6, abs=1e-9), at
         assert (shown.digest, shown.caveat) == (frame.digest, frame.caveat), at
         if frame.info is not None:
             assert np.array_equal(shown.batch_rows, frame.batch_rows), at
