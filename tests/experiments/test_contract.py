@@ -3,7 +3,7 @@ import json
 import pytest
 
 import pmdviz
-from pmdviz.experiments.base import HeatMap, Histogram
+from pmdviz.experiments import HeatMap, Histogram
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.experiments.theory import Convergence
 from pmdviz.knobs import table

@@ -25,7 +25,7 @@ def test_every_entrant_that_fits_can_be_made_into_a_run(family):
     target, names = FAMILIES[family].make(2, 50, 0), entrants_of("all", family)
     assert len(names) > 20 and set(module.SETTINGS) <= set(names)
     for name in names:
-        recipe = ENTRANTS[name].recipe(target, 100_000, None, 0)
+        recipe = ENTRANTS[name].recipe(target, {"num_particles": 100_000, "visited": None, "seed": 0})
         assert recipe.method == ENTRANTS[name].method and recipe.budget > 0
     left_out = {name for name in ENTRANTS if name not in names}
     assert all(METHODS[ENTRANTS[name].method].requires - FAMILIES[family].offers for name in left_out)

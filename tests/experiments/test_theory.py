@@ -9,8 +9,21 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import theory as formulas
 from pmdviz.experiments.theory import Board, averaged, averages_allowed, terms, unrolled
-from pmdviz.experiments.theory_costs import LINES, PAPERS, TARGET, Cost, Size, exponents, measure, plan
-from pmdviz.experiments.theory_descent import Descent, DescentKnobs, Theory, excess, fall
+from pmdviz.experiments.theory_rates import (
+    LINES,
+    PAPERS,
+    TARGET,
+    Cost,
+    Descent,
+    DescentKnobs,
+    Size,
+    Theory,
+    excess,
+    exponents,
+    fall,
+    measure,
+    plan,
+)
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pmdviz.cli import teach
+from pmdviz.cli import course as teach
 from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.practice import NUM_CASES, POOL, practice
 from pmdviz.lessons.reading import DEMOS, LESSONS, find_lesson, following

@@ -16,7 +16,7 @@ import pmdviz
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.presets import (
     EXPERIMENT_PRESETS,
     MEASURES,

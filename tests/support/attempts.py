@@ -18,7 +18,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import Table
 from pmdviz.lab import links
-from pmdviz.lab.controls import sharing as experiment_sharing
+from pmdviz.lab.panels import sharing as experiment_sharing
 
 HANG_S = 2.0  # CPU seconds of whoever looks at the input: on a busy machine the clock on the wall says little
 TABLE = {"num_particles": int, "tv": float, "bounded": bool, "failed": str}  # columns of the table that is broken

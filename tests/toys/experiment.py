@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
+from pmdviz.experiments import Case, Chart, Experiment, Row, mean_series
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Knobs, Whole
 

@@ -8,8 +8,8 @@ import pytest
 import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.engine.session import Session
-from pmdviz.lab.pages.race import RacePage
-from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.lab.race import Race
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
@@ -36,7 +36,7 @@ def test_python_and_the_command_line_list_and_run_them(capsys, tmp_path):
 
 
 def test_the_pages_offer_them():
-    lab, race = pmdviz.Lab(target="toy_mean", method="toy_average", budget=300), RacePage()
+    lab, race = pmdviz.Lab(target="toy_mean", method="toy_average", budget=300), Race()
     assert lab.setup.target.value == "toy_mean" and "toy_average" in lab.setup.method.options.values()
     assert race.setup.target.options["A toy mean"]
     assert "toy_mean_error" in TheoryPage().experiments.chosen.options.values()

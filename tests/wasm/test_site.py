@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.cli.main import main
-from pmdviz.cli.site import lesson_is_live
+from pmdviz.cli.tools import lesson_is_live
 from pmdviz.lessons.reading import LESSONS
 from tests.support.tables import refused
 from tests.wasm.pages import LIMIT_MS, begun, opened, played

@@ -6,9 +6,9 @@ from scipy.optimize import linear_sum_assignment
 from scipy.stats import multivariate_normal
 
 import pmdviz
+from pmdviz.experiments import TooMuch
 from pmdviz.experiments import mixtures as combine
 from pmdviz.experiments.aggregation import VARIED, Aggregation, Block, principal_scores, read_points
-from pmdviz.experiments.base import TooMuch
 from pmdviz.experiments.mixtures import MODELS, Mixture, distance, squared_distance
 from pmdviz.targets import rows as data_rows
 from tests.support.tables import refused
@@ -276,7 +276,7 @@ def test_a_package_that_is_missing_is_said(monkeypatch):
 
 def test_what_is_too_large_is_refused_and_cases_that_choose_cost_more(monkeypatch):
     monkeypatch.setattr(Aggregation, "run", lambda self, case: pytest.fail("it has begun"))
-    monkeypatch.setattr("pmdviz.experiments.base.free_megabytes", lambda: 16_000.0)
+    monkeypatch.setattr("pmdviz.experiments.free_megabytes", lambda: 16_000.0)
     for knobs in ({"num_data": 10**9}, {"num_data": 10**12, "model": "gmm"}, {"varied": "N", "highest": 10**10}):
         with pytest.raises(TooMuch, match="of memory, and 16 GB are free; make it smaller$"):
             pmdviz.experiment("aggregation", **knobs, workers=1, insist=True)

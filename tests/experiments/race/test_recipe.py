@@ -5,8 +5,8 @@ import pytest
 
 import pmdviz
 from pmdviz.engine.recipe import Recipe
-from pmdviz.experiments.race import RaceRecipe, entrants, race
-from pmdviz.experiments.race.recipe import compared, split
+from pmdviz.experiments.race import RaceRecipe, race
+from pmdviz.experiments.race.recipe import compared, entrants, split
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
 from tests.support.own import own_target, plain

@@ -147,6 +147,15 @@ def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_t
     assert race.spent[k] == (level + beyond) * unit and race.spent[1 - k] == level * unit and race.may_step(1 - k)
 
 
+def test_chains_without_data_do_not_wait_for_each_other_at_each_evaluation():
+    race, steps = Race(RaceRecipe.checked(["random_walk", "hmc"], target="funnel", budget=300)), 0
+    race.raise_level(100)
+    while race.may_step(0):
+        race.step(0)
+        steps += 1
+    assert steps > 10
+
+
 def test_why_they_ended_and_the_unit_is_written_where_it_is_not_data():
     race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
     while not race.done:

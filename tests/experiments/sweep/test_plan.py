@@ -40,9 +40,9 @@ def test_what_cannot_be_used_is_one_sentence():
         ({"num_particles": []}, 1, False, "at least one value"),
         ({"num_particles": "50"}, 1, False, "must be a list"),
         ({}, 1, False, "over must name"),
-        (few, 0, False, "a number of seeds, at least 1"),
+        (few, 0, False, "seeds must be a whole number"),
         (few, [-1], False, "a seed must be a whole number"),
-        (few, [], False, "at least one seed"),
+        (few, [], False, "seeds must be at least 1"),
         ({"num_particles": range(1, 2000)}, 1000, False, "at most 1,000,000 runs"),
         ({"num_particles": [5], "budget": [1, 2]}, 1, True, "num_particles has 1, budget has 2"),
     ]:
