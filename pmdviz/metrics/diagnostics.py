@@ -234,6 +234,10 @@ def autocorrelation(chains: Array, lag: int) -> float | None:
     return float(covariances[lag] / covariances[0]) if covariances[0] > 0 else None
 
 
+def _correlated(lag: int, frame: Frame) -> float | None:
+    return worst(frame, partial(autocorrelation, lag=lag), max)
+
+
 for _lag, _dash in LAGS.items():
     metric(
         *(f"autocorrelation_{_lag}", f"autocorrelation, lag {_lag}", "", 34, is_chain),
@@ -242,6 +246,6 @@ for _lag, _dash in LAGS.items():
         work=work_of_draws,
     )(
         on_axis("autocorrelation", "Autocorrelation", "autocorrelation of the draws", **LAG_LOOK, dash=_dash)(
-            lambda frame, lag=_lag: worst(frame, partial(autocorrelation, lag=lag), max)
+            partial(_correlated, _lag)
         )
     )
