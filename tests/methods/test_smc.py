@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.density import normalise
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, shrunk
 from pmdviz.targets import make_target
-from tests.support.engine import advanced, errors_from
+from tests.support.engine import Unmeasured, advanced, errors_from
 from tests.support.tables import looped
 
 TEMPERING = METHODS["smc_mcmc"]
@@ -98,3 +99,27 @@ def test_proposals_outside_the_priors_support_are_refused():
     frame = advanced("smc_mcmc", target=target, num_particles=500).frame
     assert frame.particles.min() > 0.5 and frame.particles.max() < 1
     assert frame.weights @ frame.particles[:, 0] == pytest.approx(31 / 32, abs=0.01)  # Beta(31, 1)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
+def test_the_next_temperature_leaves_the_wanted_ess(threshold):
+    session = advanced("smc_mcmc", 0, "mixture", num_particles=500, ess_threshold=threshold)
+    betas = [0.0]
+    while not session.done and len(betas) < 300:
+        frame = session.advance()
+        if frame.state.moves == 0 and frame.state.beta < 1:
+            assert effective_sample_size(frame.state.log_weights) == pytest.approx(threshold * 500, rel=1e-6)
+        betas.append(frame.state.beta)
+    assert betas[-1] == 1.0 and (np.diff(betas) >= 0).all()
+
+
+@looped("method, threshold", [("pmd", 0.1), ("pmd", 0.9), ("smc", 0.5)])
+def test_it_resamples_exactly_below_its_threshold(method, threshold):
+    session = Unmeasured(Recipe("mixture", method, num_particles=100, ess_threshold=threshold, budget=2000))
+    times = 0
+    while not session.done:
+        ess = effective_sample_size(np.log(session.frame.weights))
+        session.advance()
+        assert bool(session.frame.info.rejuvenated) == (ess < threshold * 100)
+        times += ess < threshold * 100
+    assert session.frame.rejuvenations == times > 0
