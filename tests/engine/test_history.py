@@ -209,10 +209,3 @@ def test_streams_of_purposes_of_data_and_of_runs_differ():
     heads = {tuple(each.random(3)) for each in streams}
     assert len(heads) == len(streams) == len(PURPOSES) + 3
     assert stream("check").random() == stream("check").random() != stream("check", 1).random()
-
-
-def test_what_a_larger_stride_leaves_a_smaller_one_left_too():
-    for every in (None, 3):
-        left = [{t for t in range(5000) if is_due(t, every, stride)} for stride in (1, 2, 4, 8, 16)]
-        for more, fewer in zip(left, left[1:], strict=False):
-            assert fewer < more and len(fewer) == pytest.approx(len(more) / 2, abs=4), every
