@@ -1,4 +1,4 @@
-"""Chains: which draws are judged and by what, several in lock step, and steps of MALA and Langevin by formula."""
+"""Chains: which draws are judged and by what, pools of chains, and steps of MALA, Langevin and NUTS by formula."""
 
 from statistics import NormalDist
 
@@ -6,15 +6,17 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import pdist
 
+from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import TargetError
 from pmdviz.kernels.chains import metropolis
-from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods import METHODS, nuts, usual_target
 from pmdviz.methods.mcmc import BLOCK, appended, gaussian_of, hmc, judged_draws_of, kde_of, num_distinct, position
 from pmdviz.methods.mcmc.hmc import acceptance, trajectory
 from pmdviz.methods.mcmc.random_walk import wanted_acceptance
 from pmdviz.methods.mcmc.sgld import SGLDState
+from pmdviz.methods.nuts import Asked, Motion, Point, Tree, grown, turns
 from pmdviz.targets import make_target
 from tests.support.chains import all_draws
 from tests.support.engine import advanced, sized_targets
@@ -242,3 +244,34 @@ def test_a_step_that_is_too_large_is_an_error_in_words():
     with pytest.raises(TargetError, match="the chain diverged on target 'gaussian'.* use a step size smaller than 100"):
         session.advance(100)
     assert np.isfinite(session.frame.metrics["mean_error"])
+
+
+def test_a_half_is_drawn_from_by_the_density_of_its_points():
+    target, rng, theta = make_target("gaussian", dim=1), np.random.default_rng(1), np.array([[0.5]])
+    start = Point(theta[0], np.array([2.0]), target.log_joint(theta)[0], target.grad_log_joint(theta)[0])
+    motion, first = Motion(target, target.data, 0.5), nuts._leaf(start, 0.0, Asked())
+    one, _, _ = motion.leap(start, 1)
+    two, _, _ = motion.leap(one, 1)
+    log_joint, momenta = target.log_joint(np.array([one.theta, two.theta])), np.array([one.momentum, two.momentum])
+    chances = np.exp(normalise(log_joint - 0.5 * (momenta**2).sum(axis=1)))
+    found = [grown(rng, motion, first, 1, 1, start.energy).drawn.theta[0] == two.theta[0] for _ in range(4000)]
+    assert np.mean(found) == pytest.approx(chances[1], abs=0.03) and 0.7 < chances[1] < 0.8
+
+
+def test_a_trajectory_turns_where_the_sum_of_momenta_points_against_an_end():
+    def tree(*momenta):
+        points = [Point(np.zeros(2), np.array(p, float), 0.0, np.zeros(2)) for p in momenta]
+        total = np.sum([point.momentum for point in points], axis=0)
+        return Tree(points[0], points[-1], points[0], 0.0, total, (), Asked())
+
+    assert not turns(tree((1, 0)), tree((1, 0.2)))
+    assert not turns(tree((1, 0)), tree((-0.5, 1), (1, 1))), "the next point counts in the sum across the seam"
+    assert turns(tree((1, 0)), tree((-1.5, 0))), "the sum points against the first momentum"
+    assert turns(tree((3, 0), (0.1, 1)), tree((-1, 0.2))), "and across the seam, where both ends agree with the whole"
+
+
+def test_a_step_that_is_far_too_long_diverges_and_stays():
+    session = advanced("nuts", 3, "gaussian", tune=False, time_step=1000.0)
+    info = session.frame.info
+    assert info.event("diverged") and len(np.unique(all_draws(session), axis=0)) == 1
+    assert info.scalars["acceptance_statistic"] == 0.0

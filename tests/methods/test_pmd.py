@@ -187,3 +187,17 @@ def test_between_measured_frames_the_clusters_are_kept_and_the_history_is_that_o
     assert sum(kept.values()) >= 5
     session.seek(max(at for at, same in kept.items() if same))
     assert session.frame.density.labels is session.frame.measured.density.labels
+
+
+def test_a_rejuvenation_after_a_limited_step_draws_from_the_unshrunk_kernel():
+    """Its log proposal is that of the density of independent draws; after a step that was not limited it is q's own."""
+    method, target = METHODS["pmd"], make_target("gaussian")
+    knobs = method.Knobs.checked({"num_particles": 200, "policy": "always"})
+    state = method.init(np.random.default_rng(0), target, knobs)._replace(iteration=5)
+    for limited, each in ((3, 1), (0, 16)):
+        given = state._replace(in_a_row=limited)
+        after, _ = method.step(np.random.default_rng(1), given, target, target.data_rows, knobs)
+        source = method.density(given._replace(each=each), knobs, target)
+        np.testing.assert_allclose(after.log_proposal, source.log_density(after.particles), rtol=1e-10)
+        other = method.density(given._replace(each=17 - each), knobs, target)
+        assert np.abs(after.log_proposal - other.log_density(after.particles)).max() > 0.01

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.density import normalise
+from pmdviz.densities.density import effective_sample_size, normalise
+from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
-from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, shrunk
+from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled, shrunk
 from pmdviz.targets import make_target
-from tests.support.engine import advanced, errors_from
+from tests.support.engine import Unmeasured, advanced, errors_from
 from tests.support.tables import looped
 
 TEMPERING = METHODS["smc_mcmc"]
@@ -98,3 +99,47 @@ def test_proposals_outside_the_priors_support_are_refused():
     frame = advanced("smc_mcmc", target=target, num_particles=500).frame
     assert frame.particles.min() > 0.5 and frame.particles.max() < 1
     assert frame.weights @ frame.particles[:, 0] == pytest.approx(31 / 32, abs=0.01)  # Beta(31, 1)
+
+
+@pytest.mark.parametrize("threshold", [0.2, 0.5, 0.9])
+def test_the_next_temperature_leaves_the_wanted_ess(threshold):
+    session = advanced("smc_mcmc", 0, "mixture", num_particles=500, ess_threshold=threshold)
+    betas = [0.0]
+    while not session.done and len(betas) < 300:
+        frame = session.advance()
+        if frame.state.moves == 0 and frame.state.beta < 1:
+            assert effective_sample_size(frame.state.log_weights) == pytest.approx(threshold * 500, rel=1e-6)
+        betas.append(frame.state.beta)
+    assert betas[-1] == 1.0 and (np.diff(betas) >= 0).all()
+
+
+@looped("method, threshold", [("pmd", 0.1), ("pmd", 0.9), ("smc", 0.5)])
+def test_it_resamples_exactly_below_its_threshold(method, threshold):
+    session = Unmeasured(Recipe("mixture", method, num_particles=100, ess_threshold=threshold, budget=2000))
+    times, fewest = 0, np.inf
+    while not session.done:
+        ess = effective_sample_size(np.log(session.frame.weights))
+        session.advance()
+        assert bool(session.frame.info.rejuvenated) == (ess < threshold * 100)
+        times += ess < threshold * 100
+        fewest = min(fewest, ess) if ess < threshold * 100 else fewest
+    assert session.frame.rejuvenations == times > 0
+    assert method == "pmd" or session.frame.state.fewest == pytest.approx(fewest)
+
+
+def test_the_last_moves_go_on_until_particles_have_left_where_they_arrived_and_then_as_many_again():
+    session = advanced("smc_mcmc", 0, "linear", target_options={"dim": 4, "num_data": 100}, num_particles=1000)
+    while session.frame.state.beta < 1:
+        session.advance()
+    found, arrived = [], None
+    while not session.done:
+        frame = session.advance()
+        arrived = frame.state.starts if arrived is None else arrived
+        assert frame.state.starts is arrived and frame.state.moves == len(found) + 1
+        pairs = zip(frame.particles.T, arrived.T, strict=True)
+        found.append(max(np.corrcoef(now, then)[0, 1] for now, then in pairs))
+    first = int(np.argmax(np.array(found) < 0.1)) + 1
+    assert 3 < first and len(found) == 2 * first == session.frame.state.enough
+    assert abs(found[-1]) < 4 / np.sqrt(1000), "0.01 is left, besides Monte Carlo noise"
+    copies = resampled(np.random.default_rng(0), session.frame.state, 700)[0]
+    assert copies.moves == copies.enough == 0 and not TEMPERING.ended(copies, session.knobs, session.target)
