@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
+
+if TYPE_CHECKING:
+    from pmdviz.densities.product import DiagonalDensity, ProductDensity
 
 # Grids of equal cells on which densities in one and two dimensions are compared and drawn.
 
@@ -125,63 +128,8 @@ def mixed(parts: Iterable[Array]) -> Array:
     return reduce(np.logaddexp, parts)
 
 
-class Density(Protocol):
-    """q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
-
-    @property
-    def particles(self) -> Array:
-        """(m, d)."""
-
-    @property
-    def log_weights(self) -> Array:
-        """(m,), logsumexp 0."""
-
-    @property
-    def few(self) -> bool:
-        """Whether its particles are too few for a shape (m < d + 2): kernels are then a guess, for redraws alone."""
-
-    @property
-    def centres(self) -> Array:
-        """The kernels' centres (m, d): as a rule the particles."""
-
-    @property
-    def weights(self) -> Array:
-        """Weights (m,), sum 1."""
-
-    @property
-    def choleskys(self) -> Array:
-        """Each kernel's Cholesky factor L_i, (m, d, d)."""
-
-    @property
-    def kernel_sds(self) -> Array:
-        """The sd of each kernel along each coordinate, (m, d)."""
-
-    @property
-    def mean(self) -> Array:
-        """E_q theta, (d,)."""
-
-    @property
-    def cov(self) -> Array:
-        """Cov_q theta, (d, d), the kernels' part included; without it where the particles are `few`."""
-
-    @property
-    def kernel_peak(self) -> float:
-        """Density of the narrowest kernel at its centre."""
-
-    def log_density(self, points: Array, single: bool = False) -> Array:
-        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
-
-    def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`."""
-
-    def sample(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d)."""
-
-    def narrowest(self, unit: Array) -> float:
-        """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
-
-    def widened(self, smallest: float, unit: Array) -> Density:
-        """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+# q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): what methods give, and metrics and pictures take.
+Density: TypeAlias = "KernelDensity | ShapedDensity | DiagonalDensity | ProductDensity"
 
 
 AT_PARTICLES = property(attrgetter("particles"), doc="The particles.")

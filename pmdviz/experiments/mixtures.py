@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
@@ -635,24 +635,18 @@ def naive(machines: Machines, bootstrap: Bootstrap) -> Fit:
     return bootstrap.naive
 
 
-def control(machines: Machines, bootstrap: Bootstrap) -> Fit:
+def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fit:
     """theta_naive - (sum_j I_j)^-1 sum_k I_k (theta~_k - theta_k) (Algorithm 11).
 
     theta~_k is machine k's refit, I_k = mean_j s_jk s_jk' with s_jk the score of a drawn point at theta_k. Theorem 20
     has a squared error of O(1/(K n^2)). As measured it is O(1/n^2), however many machines there are: I_k depends on the
-    draws that theta~_k was fitted to, which is a bias of O(1/n), the same on every machine. Raises NotApplicable where
-    parameters have no counterpart, or where there are more of them than points.
+    draws that theta~_k was fitted to, which is a bias of O(1/n), the same on every machine. With `fresh` I_k is from
+    other draws (ours): most of the bias is gone; the bias of theta~_k itself stays.
+
+    Raises NotApplicable where parameters have no counterpart, or where there are more of them than points.
     """
-    return _controlled(machines, bootstrap, bootstrap.draws)
-
-
-def control_fresh(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """The same with I_k from other draws (ours): most of the bias is gone; the bias of theta~_k itself stays."""
-    return _controlled(machines, bootstrap, bootstrap.others)
-
-
-def _controlled(machines: Machines, bootstrap: Bootstrap, informing: list[Array]) -> Fit:
     machines.check_alike()
+    informing = bootstrap.others if fresh else bootstrap.draws
     (start, note), at = bootstrap.naive, machines.model.coordinates(machines.first)
     drawn, wanted = len(machines.params) * bootstrap.n, machines.model.num_params(machines.components)
     if drawn <= wanted:
@@ -774,7 +768,9 @@ COMBINERS: dict[str, Combiner] = {
     "naive": Combiner("KL, plain draws", naive, ("draws", "naive"), -1.0),
     "control": Combiner("KL, control variates", control, ("draws", "naive", "refits"), -2.0),
     "control_fresh": Combiner(
-        "KL, control variates, information of other draws", control_fresh, ("draws", "naive", "refits", "others"), -2.0
+        *("KL, control variates, information of other draws", partial(control, fresh=True)),
+        ("draws", "naive", "refits", "others"),
+        -2.0,
     ),
     "weighted": Combiner("KL, weighted draws", weighted, ("draws", "refits"), -2.0),
     "weighted_printed": Combiner("KL, weighted draws, as printed", weighted_printed, ("draws", "refits"), -2.0),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -233,11 +234,8 @@ def autocorrelation(chains: Array, lag: int) -> float | None:
     return float(covariances[lag] / covariances[0]) if covariances[0] > 0 else None
 
 
-def _at_lag(lag: int) -> Callable[[Frame], float | None]:
-    def measured(frame: Frame) -> float | None:
-        return worst(frame, lambda chains: autocorrelation(chains, lag), max)
-
-    return measured
+def _correlated(lag: int, frame: Frame) -> float | None:
+    return worst(frame, partial(autocorrelation, lag=lag), max)
 
 
 for _lag, _dash in LAGS.items():
@@ -248,6 +246,6 @@ for _lag, _dash in LAGS.items():
         work=work_of_draws,
     )(
         on_axis("autocorrelation", "Autocorrelation", "autocorrelation of the draws", **LAG_LOOK, dash=_dash)(
-            _at_lag(_lag)
+            partial(_correlated, _lag)
         )
     )

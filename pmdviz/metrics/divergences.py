@@ -459,7 +459,8 @@ def _found(exact: Exact) -> Modes:
                 masses.append(mass)
     found = np.array(peaks)
     order = np.lexsort(found.T[::-1])
-    places = np.append(np.argsort(order), NOWHERE)  # the last one means NOWHERE, which is -1
+    # The last one means NOWHERE, which is -1; bytes, because the labels of many targets are kept.
+    places = np.append(np.argsort(order), NOWHERE).astype(np.int8)
     shares = np.array(masses) / max(1.0, np.sum(masses))
     return Modes(found[order], shares[order], grids, tuple(places[one] for one in labels))
 

@@ -82,14 +82,16 @@ def serve(options: argparse.Namespace) -> int:
     offer_lessons(options.lessons)
     custom.offer(options.target or ())
     offer_docs(options.docs)
-    _compile_ahead(options.compile)
+    if options.compile != "background":  # before the first page
+        compile_ahead(all_groups() if options.compile == "all" else (DEFAULT,))
     if options.address == "0.0.0.0" and not options.allow_websocket_origin and WORKER not in os.environ:
         print("pmdviz: pages of any website can connect to this server; to allow only the pages of your host, give "
               "--allow-websocket-origin HOST[:PORT]", file=sys.stderr)  # fmt: skip
     if options.num_procs != 1:
         return _serve_many(options)
     port = chosen_port(options.port, options.address)
-    _warm_up()
+    compiler.begin()  # in the background, the kernels of the default run first; a line says how long these take
+    threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
     server = _server(options, port)
     gc.collect()
     gc.freeze()  # objects loaded by now live as long as the process: the collector need not look through them again
@@ -270,18 +272,6 @@ def show_in_browser(url: str) -> None:
     """Open the page in a browser of this machine, or say that there is none."""
     if not webbrowser.open(url):
         print(f"no browser was found on this computer: open {url} in one yourself", flush=True)
-
-
-def _warm_up() -> None:
-    """Compile in the background, the kernels of the default run first; a line says how long these take."""
-    compiler.begin()
-    threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
-
-
-def _compile_ahead(what: str) -> None:
-    """Compile before the first page where that was asked for."""
-    if what != "background":
-        compile_ahead(all_groups() if what == "all" else (DEFAULT,))
 
 
 def _run(server: Server) -> NoReturn:

@@ -1,12 +1,8 @@
 """Black-box importance sampling: its matrix is the formula, its weights are optimal, and means come nearer by them."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
-from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import Session
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.methods import METHODS
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix, informed
@@ -14,36 +10,31 @@ from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 
 METHOD = METHODS["black_box_is"]
-ROUND = {"num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 2**0.5}
-OFF = {**ROUND, "q0_mean": 0.5}
-run = partial(advanced, "black_box_is", target="gmm", options=OFF)
+
+OFF = {"num_components": 1, "spread": 0.0, "variance": 1.0, "q0_sd": 2**0.5, "q0_mean": 0.5}
 
 
 def known(target, **knobs):
-    """The state that knows the target at its points, and the knobs."""
     knobs = METHOD.Knobs.checked({"num_particles": 30, **knobs})
     state = METHOD.init(np.random.default_rng(0), target, knobs)
     return informed(state, target, target.data_rows, knobs)[0], knobs
 
 
 @pytest.mark.parametrize("score", ["gradient", "gradient_free"])
-@pytest.mark.parametrize("proposal", ["q0", "gaussian"])
-def test_the_matrix_is_the_formula(score, proposal):
+@pytest.mark.parametrize("proposal, mean, variance", [("q0", 0.3, 4.0), ("gaussian", -0.2, 6.25)])
+def test_the_matrix_is_the_formula(score, proposal, mean, variance):
     target = make_target("gmm", q0_mean=0.3)
     state, knobs = known(target, score=score, proposal=proposal, proposal_mean=-0.2, proposal_sd=2.5)
     x = state.particles
-    mean, variance = (0.3, 4.0) if proposal == "q0" else (-0.2, 6.25)
     s = target.grad_log_joint(x) if score == "gradient" else (mean - x) / variance
     w = np.exp(-0.5 * ((x - mean) ** 2).sum(axis=1) / variance - target.log_joint(x))
     w = w / w.mean() if score == "gradient_free" else np.ones(30)
-    h = median_distance(x) ** 2 / np.log(31)
-    gap, turn = x[:, None] - x, s[:, None] - s
+    h, gap, turn = median_distance(x) ** 2 / np.log(31), x[:, None] - x, s[:, None] - s
     r = (gap**2).sum(axis=2)
     kappa = np.exp(-r / h) * (s @ s.T + 2 / h * (turn * gap).sum(axis=2) + 4 / h - 4 / h**2 * r)
     rows, K = discrepancy_matrix(state, target, knobs)
-    expected = w[:, None] * kappa * w * (1 + 1e-6 * np.eye(30))
     np.testing.assert_array_equal(rows, np.arange(30))
-    np.testing.assert_allclose(K, expected, rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(K, w[:, None] * kappa * w * (1 + 1e-6 * np.eye(30)), rtol=1e-8, atol=1e-12)
     _, plain = discrepancy_matrix(state, target, knobs.replaced(scaling="none"))
     ridge = 1e-6 * np.trace(kappa * w**2) / 30
     np.testing.assert_allclose(np.diag(plain), np.diag(kappa) * w**2 + ridge, rtol=1e-8)
@@ -56,29 +47,16 @@ def test_powers_of_the_target_in_the_kernel():
     x, s = state.particles, target.grad_log_joint(state.particles)
     h, weights = median_distance(x) ** 2 / np.log(31), np.sqrt(np.exp(target.log_joint(x)))
     u = x[:, None] - x
-    k, r = np.exp(-(u**2).sum(axis=2) / h), (u**2).sum(axis=2)
-    by_y, by_x = 2 / h * k[:, :, None] * u, -2 / h * k[:, :, None] * u
-    terms = 1.5**2 * k * (s @ s.T) + 1.5 * np.einsum("ik,ijk->ij", s, by_y) + 1.5 * np.einsum("jk,ijk->ij", s, by_x)
-    expected = np.outer(weights, weights) * (terms + k * (4 / h - 4 * r / h**2)) * (1 + 1e-6 * np.eye(30))
-    K = discrepancy_matrix(state, target, knobs)[1]
-    np.testing.assert_allclose(K, expected / weights.max() ** 2, rtol=1e-8, atol=1e-12)
-
-
-def test_the_end_is_the_least_value_on_the_simplex():
-    """The conditions of Karush, Kuhn and Tucker, of the matrix that the state stands for."""
-    frame = run(num_particles=60).frame
-    u, K = frame.weights, discrepancy_matrix(frame.state, frame.target, frame.knobs)[1]
-    slope, held = K @ u, u > 1e-6
-    assert METHOD.ended(frame.state, frame.knobs, frame.target) == "the weights are final"
-    assert frame.state.value == pytest.approx(u @ K @ u) and 5 < held.sum() < 60
-    np.testing.assert_allclose(slope[held], u @ K @ u, rtol=1e-3)
-    assert (slope > u @ K @ u * (1 - 1e-3)).all()
-    assert frame.state.gap <= 1e-6 * frame.state.value
-    assert METHOD.caveat(frame.state, frame.knobs) == ""
+    r = (u**2).sum(axis=2)
+    cross = 2 / h * (np.einsum("ik,ijk->ij", s, u) - np.einsum("jk,ijk->ij", s, u))
+    terms = np.exp(-r / h) * (1.5**2 * (s @ s.T) + 1.5 * cross + 4 / h - 4 * r / h**2)
+    expected = np.outer(weights, weights) * terms * (1 + 1e-6 * np.eye(30)) / weights.max() ** 2
+    np.testing.assert_allclose(discrepancy_matrix(state, target, knobs)[1], expected, rtol=1e-8, atol=1e-12)
 
 
 def test_importance_weights_are_what_they_were():
-    frame = run(num_particles=50, proposal="gaussian", proposal_mean=0.2, proposal_sd=1.3).frame
+    given = {"num_particles": 50, "proposal": "gaussian", "proposal_mean": 0.2, "proposal_sd": 1.3}
+    frame = advanced("black_box_is", target="gmm", options=OFF, **given).frame
     x = frame.particles
     w = np.exp(-0.5 * (x**2).sum(axis=1) + 0.5 * ((x - 0.2) ** 2).sum(axis=1) / 1.69)
     np.testing.assert_allclose(METHOD.before(frame.state), w / w.sum(), rtol=1e-9)
@@ -86,10 +64,9 @@ def test_importance_weights_are_what_they_were():
 
 
 def test_steps_go_on_where_the_last_one_stopped():
-    """Ten steps of ten iterations are one step of a hundred."""
-    few, many = (Session(Recipe("gmm", "black_box_is", seed=1, iterations=count)).advance(100 // count)
-                 for count in (10, 100))  # fmt: skip
+    frames = [advanced("black_box_is", 100 // n, "gmm", seed=1, iterations=n).frame for n in (10, 100)]
+    few, many = frames
     assert few.state.iterations == many.state.iterations == 100
     np.testing.assert_allclose(few.weights, many.weights, rtol=1e-9)
-    gaps = [frame.info.scalars["duality_gap"] for frame in (few, many)]
+    gaps = [frame.info.scalars["duality_gap"] for frame in frames]
     assert gaps[0] == pytest.approx(gaps[1], rel=1e-6) and gaps[1] > 1e-6

@@ -8,8 +8,7 @@ from tests.support.tables import looped
 
 
 def session_of(method, num_data=60, seed=0, options=None, **knobs):
-    made = {"num_data": num_data, "dim": 20, **(options or {})}
-    return advanced(method, 0, "sparse_gp", made, seed, **knobs)
+    return advanced(method, 0, "sparse_gp", {"num_data": num_data, "dim": 20, **(options or {})}, seed, **knobs)
 
 
 def kernel(x, z, width):
@@ -29,16 +28,15 @@ def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, appro
 
     That one is q(u) = N(K S^-1 K_un y / noise, K S^-1 K) with S = K + K_un K_nu / noise, as with DTC.
     """
-    particles = {"num_particles": 3} if method == "structured_pmd" else {}
-    session = session_of(method, options={"approximation": approximation}, batch_size=60, eta=1.0, n0=0.0, **particles)
+    knobs = {"batch_size": 60, "eta": 1.0, "n0": 0.0, **({"num_particles": 3} if method == "structured_pmd" else {})}
+    session = session_of(method, options={"approximation": approximation}, **knobs)
     state, target = session.advance(1).state, session.target
     noise, (x, y) = target.options.noise_variance, target.data.T
     for inputs, natural, factor in zip(state.particles, state.natural, state.constants, strict=True):
         across, inner = kernel(x, target.inducing_inputs(inputs)[:, 0], target.kernel_width), factor @ factor.T
         projected = across @ np.linalg.inv(inner)
         fitc = method == "structured_pmd" and approximation == "fitc"
-        left = 1 - (projected * across).sum(axis=1) if fitc else np.zeros(len(x))
-        weight = projected / (noise + left)[:, None]
+        weight = projected / (noise + (1 - (projected * across).sum(axis=1) if fitc else 0 * x))[:, None]
         cov = np.linalg.inv(np.linalg.inv(inner) + weight.T @ projected)
         found, spread = whitened(natural)
         np.testing.assert_allclose(factor @ spread @ factor.T, cov, atol=1e-8)
@@ -46,30 +44,24 @@ def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, appro
 
 
 def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
-    """Two inducing inputs, five data, two steps: the integrals as sums over a fine grid of u."""
     knobs = {"num_particles": 2, "batch_size": 5, "eta": 0.3, "n0": 0.0}
     session = session_of("structured_pmd", 5, options={"dim": 2, "width": 3.0, "noise_variance": 0.3}, **knobs)
-    target = session.target
-    x, y = target.data.T
-    axis = np.linspace(-9, 9, 601)
+    target, state, axis = session.target, session.frame.state, np.linspace(-9, 9, 601)
+    (x, y), width = target.data.T, target.kernel_width
     v = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    cell = (axis[1] - axis[0]) ** 2
     prior = np.exp(-0.5 * (v**2).sum(axis=1)) / (2 * np.pi)
-    state, log_weights = session.frame.state, np.zeros(2)
-    densities = [prior, prior]
+    log_weights, densities = np.zeros(2), [prior, prior]
     for step in (1, 2):
         gamma = 0.3 / np.sqrt(step)
         for j, (inputs, factor) in enumerate(zip(state.particles, state.constants, strict=True)):
-            z = inputs * target.kernel_width
-            a = np.linalg.solve(factor, np.exp(-0.5 * ((z[:, None] - x) / target.kernel_width) ** 2))
+            a = np.linalg.solve(factor, kernel(inputs * width, x, width))
             variance = 0.3 + 1 - (a**2).sum(axis=0)
             log_rows = -0.5 * (y - v @ a) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
             product = densities[j] ** (1 - gamma) * prior**gamma * np.exp(gamma * log_rows.sum(axis=1))
-            mass = product.sum() * cell
+            mass = product.sum() * (axis[1] - axis[0]) ** 2
             densities[j], log_weights[j] = product / mass, (1 - gamma) * log_weights[j] + np.log(mass)
-        frame = session.advance(1)
         expected = np.exp(log_weights) / np.exp(log_weights).sum()
-        np.testing.assert_allclose(frame.weights, expected, rtol=1e-6)
+        np.testing.assert_allclose(session.advance(1).weights, expected, rtol=1e-6)
 
 
 def test_the_posterior_of_the_target_is_that_of_its_log_joint():
@@ -80,7 +72,6 @@ def test_the_posterior_of_the_target_is_that_of_its_log_joint():
 
 
 def test_steps_on_batches_come_to_the_optimum_of_all_data():
-    """With step sizes 1/t an average over a pass: the optimum after each whole pass, whatever the batches."""
     whole = session_of("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
     parts = session_of("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
     assert np.array_equal(whole.particles, parts.particles)
@@ -88,7 +79,6 @@ def test_steps_on_batches_come_to_the_optimum_of_all_data():
 
 
 def test_a_subset_is_the_process_of_its_rows():
-    """The rows that it holds, by the textbook's formula; the rest do not count."""
     session = session_of("subset_gp", options={"noise_variance": 0.1}, subset_size=25, batch_size=10)
     frame, target = session.advance(100), session.target
     inputs = target.inducing_inputs(frame.state.particles[0])[:, 0]

@@ -149,7 +149,7 @@ def test_a_scenario_draws_points_of_its_target(name):
             assert np.abs((points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)).max() < 4.5
 
 
-def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
+def test_cases_are_blocks_of_at_most_20_samples_along_the_axis_and_rates_have_intervals():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
     samples = [np.array(samples_of(case)) for case in mine]
@@ -167,3 +167,8 @@ def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
 
     assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)] and along(strength=0.0) == [(0.0, 40)]
     assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
+    usual = {"test": "dksd", "num_points": 40, "perturbation": 0.1, "seconds": 0.01}
+    rows = [{**usual, "rejected": k < 6} for k in range(20)]
+    (found,), (chart,) = MADE.summary(rows, knobs()), MADE.pictures(rows, knobs())
+    assert found["rejected"] == 0.3 and 0.14 < found["low"] < 0.3 < found["high"] < 0.53 and found["samples"] == 20
+    assert chart.levels == [("α = 0.05", 0.05)] and chart.series[0].y == [0.3] and chart.series[0].low < 0.3
