@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, Points, effective_sample_size
-from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
@@ -224,11 +223,7 @@ class LadderKnobs(SmoothingKnobs):
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
     sandwich = False  # of methods without this knob
-
-    @property
-    def leaps(self) -> int:
-        """Leapfrog steps of a proposal."""
-        return self.leapfrog_steps
+    leapfrog_steps: int  # of a proposal
 
     def rungs(self) -> Array:
         """β_0 = 0 < ... < β_T = 1, (T + 1,)."""
@@ -237,7 +232,7 @@ class LadderKnobs(SmoothingKnobs):
     def work(self, num_data: int) -> Work:
         """The gradients of all proposals, and the likelihoods at both ends."""
         pairs = (self.num_particles + PILOTS) * self.rows(num_data)
-        return Work(likelihoods=2 * pairs, gradients=(1 + self.leaps) * pairs)
+        return Work(likelihoods=2 * pairs, gradients=(1 + self.leapfrog_steps) * pairs)
 
 
 RATE = 0.5  # of the tuning: log step grows by so much times the acceptance rate minus its target
@@ -283,11 +278,11 @@ class Ladder(SmoothedMethod):
         Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
     )
     estimates_log_z = True
+    needs = (("sandwich", True, "exact", False),)
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
-    update = weighting.following(
-        *weighting.TEMPERED,
-        "The likelihood at the particle's place before its move, to the power by which β rises.",
+    update = weighting.tempered(
+        "The likelihood at the particle's place before its move, to the power by which β rises."
     )
 
     def missing_in(self, target: Target) -> str:
@@ -296,7 +291,7 @@ class Ladder(SmoothedMethod):
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
         """A move of every walker that leaves the rung's density invariant."""
-        return moved(rng, walkers, at, knobs.leaps, kept=0.0)
+        return moved(rng, walkers, at, knobs.leapfrog_steps, kept=0.0)
 
     def by_gradient(self, target: Target) -> bool:
         """Whether the moves take gradients: where the target has them."""
@@ -307,20 +302,6 @@ class Ladder(SmoothedMethod):
         if self.by_gradient(target):
             return WANTED["gradient"]
         return WANTED["reals"] if "reals" in target.offers else 1.0
-
-    def fitted(self, knobs: LadderKnobs, target: Target) -> LadderKnobs:
-        """`knobs` without the way back, where the target has no exact draws to begin it from."""
-        knobs = super().fitted(knobs, target)
-        return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
-
-    def check_pair(self, target: Target, knobs: LadderKnobs) -> None:
-        """The way back begins with exact draws. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.sandwich and target.exact is None:
-            raise InputError(
-                f"sandwich = true needs independent draws from the posterior, and target {target.name!r} has none; "
-                "leave it off, or choose a target with exact draws, such as gaussian or mixture"
-            )
 
     def default_budget(self, target: Target, knobs: LadderKnobs) -> int:
         """The whole ladder, and back where that is asked for; never less than other methods have."""
@@ -333,7 +314,7 @@ class Ladder(SmoothedMethod):
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """How often a move goes over its rows."""
         if self.by_gradient(target):
-            return knobs.leaps + 1
+            return knobs.leapfrog_steps + 1
         return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
 
     def init(self, rng: Rng, target: Target, knobs: LadderKnobs) -> LadderState:
@@ -343,9 +324,8 @@ class Ladder(SmoothedMethod):
         n, d = points.shape
         momenta, nothing, zeros = rng.standard_normal((n, d)), np.empty((0, d)), np.zeros(len(rungs))
         walkers = Walkers(points, momenta, log_prior, np.zeros(n), nothing, nothing)
-        return LadderState(
-            points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, zeros, zeros.copy(), np.empty(0)
-        )
+        arrays = zeros, zeros.copy(), np.empty(0)
+        return LadderState(points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, *arrays)
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
         """At β = 1, or after the way back."""
@@ -353,9 +333,7 @@ class Ladder(SmoothedMethod):
             return "back at β = 0" if state.rung == 0 or not knobs.sandwich else ""
         return "β = 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
-    def step(
-        self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs
-    ) -> Stepped[LadderState]:
+    def step(self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs) -> Stepped:
         """One rung: the weights, then a move of every walker."""
         if not state.returning and state.rung == len(state.rungs) - 1:
             state = turned(rng, state, target, knobs)
@@ -369,15 +347,13 @@ class Ladder(SmoothedMethod):
         after, accepted, cost = self.move(rng, walkers, at, knobs)
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
-        terms = {} if way < 0 else weighting.terms(
-            state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
-        )  # fmt: skip
+        parts = {"previous": before.log_weights, "likelihood": gained[: len(state.log_weights)]}
+        terms = {} if way < 0 else weighting.terms(state.log_weights, **parts)
         scalars = weighting.scalars(ess, state.log_weights) | {"temperature": beta, "step_acceptance": accepted.mean()}
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
         numbers = self.numbers(before, state, target, batch) if terms else {}
-        return state, StepInfo(
-            total(asked, cost), _words(state, accepted), scalars=scalars, terms=terms, numbers=numbers
-        )
+        words = _words(state, accepted)
+        return state, StepInfo(total(asked, cost), words, scalars=scalars, terms=terms, numbers=numbers)
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """The symbols in what a step to the next rung adds to the log-weights."""
@@ -433,10 +409,9 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
     state = state._replace(rung=rung, beta=beta, iteration=state.iteration + 1)
     if way < 0:
         raised = state.back_log_weights + gained
-        total = state.back_log_z + float(np.logaddexp.reduce(raised))
-        return state._replace(
-            back_log_weights=weighting.normalised(raised, state.walkers.points, batch), back_log_z=total
-        )
+        log_z = state.back_log_z + float(np.logaddexp.reduce(raised))
+        back = weighting.normalised(raised, state.walkers.points, batch)
+        return state._replace(back_log_weights=back, back_log_z=log_z)
     raised = state.log_weights + gained[: len(state.log_weights)]
     log_zs = state.log_zs.copy()
     log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
@@ -536,7 +511,7 @@ class HAIS(Ladder):
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: HAISKnobs) -> Moved:
         """The leapfrog from a momentum that is partly new."""
-        return leapt(rng, walkers, at, knobs.leaps, kept=float(np.sqrt(1 - knobs.refreshment)))
+        return leapt(rng, walkers, at, knobs.leapfrog_steps, kept=float(np.sqrt(1 - knobs.refreshment)))
 
 
 # Annealed importance sampling with a minibatch at each temperature: it is cheap, and its log Z is wrong.
@@ -626,7 +601,7 @@ class GFAISKnobs(LadderKnobs):
     """
 
     proposals = Choice(BY_PILOTS, PROPOSALS, "Kind of proposal", basic=True)
-    leaps = 0
+    leapfrog_steps = 0
     sandwich = SANDWICH.at(False)
 
     def work(self, num_data: int) -> Work:

@@ -116,7 +116,7 @@ class StraightThrough(BatchMethod):
 
     def step(
         self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
-    ) -> Stepped[StraightThroughState]:
+    ) -> Stepped:
         """One step of Adam for every point, along the gradient of a batch of its own."""
         t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
         m, n = state.rows.shape

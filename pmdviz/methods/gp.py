@@ -12,7 +12,7 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, Stepped
-from pmdviz.methods.optimisers import mean_terms, mean_update
+from pmdviz.methods.optimisers import DecayingKnobs, mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
@@ -34,20 +34,11 @@ class SubsetGPKnobs(MethodKnobs):
 
 
 class GPState(NamedTuple):
-    """Inducing inputs and the posterior there: the fields of `Conditionals`, of one particle."""
+    """Inducing inputs and the posterior there."""
 
-    particles: Array  # (1, p)
-    constants: Array
-    natural: Array
-    partitions: Array
-    prior_partitions: Array
+    conditionals: Conditionals  # of one particle, the inputs
     iteration: int
     seen: int = 0  # rows of the subset so far
-
-    @property
-    def conditionals(self) -> Conditionals:
-        """The inputs with the posterior there."""
-        return Conditionals(*self[:5])
 
 
 class SubsetGP(Method):
@@ -74,8 +65,7 @@ class SubsetGP(Method):
 
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
         """No data: the prior."""
-        none = target.extended(None, target.data_rows[:0])
-        return GPState(*none, 0)
+        return GPState(target.extended(None, target.data_rows[:0]), 0)
 
     def batch_size(self, state: GPState, knobs: SubsetGPKnobs, num_data: int) -> int:
         """B, and at last the rest of the subset."""
@@ -90,13 +80,12 @@ class SubsetGP(Method):
         full = state.seen >= min(knobs.subset_size, target.num_data)
         return "the subset is full" if full else ""
 
-    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped[GPState]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped:
         """Bayes' rule for the batch."""
         wider = target.extended(state.conditionals, batch)
         after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
-        state = GPState(*after, state.iteration + 1, seen)
-        return state, StepInfo(Cost(len(batch), len(batch)), words)
+        return GPState(after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
 
     def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
@@ -106,13 +95,10 @@ class SubsetGP(Method):
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
 
 
-class SVIGPKnobs(BatchKnobs):
+class SVIGPKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `svi_gp`."""
 
     batch_size = BATCH_SIZE.at(128)
-    eta = optimisers.ETA.at(1.0)
-    n0 = optimisers.N0.at(1.0)
-    kappa = optimisers.KAPPA.at(0.5)
 
 
 class SVIGP(BatchMethod):
@@ -142,18 +128,17 @@ class SVIGP(BatchMethod):
 
     def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
-        return GPState(*target.conditionals(rng, 1), 0)
+        return GPState(target.conditionals(rng, 1), 0)
 
-    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped[GPState]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped:
         """One natural-gradient step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
         found = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
-        words = f"step {rho:.3g} · batch of {len(batch):,}"
-        before, after = state, GPState(*found, t)
+        before, after = state, GPState(found, t)
         return after, StepInfo(
             Cost(len(batch), len(batch)),
-            words,
+            f"step {rho:.3g} · batch of {len(batch):,}",
             scalars={"step_size": rho},
             terms=ComputedTerms(lambda: terms_of(before, after, rho)),
             numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
@@ -161,7 +146,7 @@ class SVIGP(BatchMethod):
 
     def points(self, state: GPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""
-        return spread_of(state, state.natural[0, :, -1])[None]
+        return mean_of(state)[None]
 
     def density(self, state: GPState, knobs: SVIGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
@@ -170,11 +155,16 @@ class SVIGP(BatchMethod):
 
 def spread_of(state: GPState, linear: Array) -> Array:
     """P^-1 h for the state's precision P and some h, (M,) each."""
-    lower = np.tril(state.natural[0, :, :-1])
+    lower = np.tril(state.conditionals.natural[0, :, :-1])
     return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
+
+
+def mean_of(state: GPState) -> Array:
+    """m = P^-1 h, (M,)."""
+    return spread_of(state, state.conditionals.natural[0, :, -1])
 
 
 def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
-    old = spread_of(before, before.natural[0, :, -1])
-    return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))
+    old = mean_of(before)
+    return mean_terms(mean_of(after) - old, -rho * spread_of(after, old))

@@ -301,9 +301,7 @@ class AdaptiveIS(SmoothedMethod):
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
         return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)
 
-    def step(
-        self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs
-    ) -> Stepped[AdaptiveISState]:
+    def step(self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs) -> Stepped:
         """Draws from the proposal, their weights, and the next proposal."""
         ess, alive = effective_sample_size(state.log_weights), state.log_shares > -np.inf
         proposal = _proposal(state, knobs).living()

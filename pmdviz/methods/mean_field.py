@@ -145,7 +145,7 @@ class PMFVB(Method):
         weights, bounds = weighting.equal(len(particles)), np.empty(0)
         return PMFVBState(particles, weights, MappingProxyType(dict(closed)), 0, bounds, -np.inf, 0)
 
-    def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped[PMFVBState]:
+    def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped:
         """All blocks once, each given what the ones before it have come to."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
@@ -378,9 +378,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
         return PMFVBNNState(*arrays, misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
-    def step(
-        self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs
-    ) -> Stepped[PMFVBNNState]:
+    def step(self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs) -> Stepped:
         """A block of every particle; then the moments, and the factors in closed form."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -48,15 +48,7 @@ class OnePassState(NamedTuple):
     log_z: float  # estimate of log p(data seen), nats
 
 
-class Seen(Protocol):
-    """A state that says how many data were `seen`."""
-
-    @property
-    def seen(self) -> int:
-        """So many."""
-
-
-SeenState = TypeVar("SeenState", bound=Seen)
+SeenState = TypeVar("SeenState", "OnePassState", "ParticleLDAState")
 OwnKnobs = TypeVar("OwnKnobs", bound=MethodKnobs)
 
 
@@ -107,9 +99,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         """The state that the step starts from; where particles were redrawn why ("" elsewhere), and their parents."""
         return state, "", None
 
-    def step(
-        self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> Stepped[OnePassState]:
+    def step(self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
         state, reason, parents = self.renewed(rng, state, target, ess, knobs)
@@ -119,9 +109,8 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         before = state.log_weights
         log_z = state.log_z + float(np.logaddexp.reduce(before + log_likelihood))
         log_weights = weighting.normalised(state.log_weights + log_likelihood, state.particles, batch)
-        state = state._replace(
-            log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
-        )
+        iteration, seen = state.iteration + 1, state.seen + len(batch)
+        state = state._replace(log_weights=log_weights, iteration=iteration, seen=seen, log_z=log_z)
         return state, StepInfo(
             Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
             _words(state, len(batch), target.num_data, reason),
@@ -209,11 +198,8 @@ class SMC(OnePass):
         density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
-        return (
-            state._replace(particles=particles, log_weights=weighting.equal(len(particles)), supported=supported),
-            reason,
-            parents,
-        )
+        equal = weighting.equal(len(particles))
+        return state._replace(particles=particles, log_weights=equal, supported=supported), reason, parents
 
 
 @one_blas_thread()
@@ -318,7 +304,7 @@ class Tempering(SmoothedMethod):
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to β = 1 and 30 d moves there, 400 at most"
-    update = weighting.following(*weighting.TEMPERED, "The likelihood to the power by which β rises.")
+    update = weighting.tempered("The likelihood to the power by which β rises.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to β = 1 and 30 d moves there, 400 at most; never less than other methods have.
@@ -336,14 +322,8 @@ class Tempering(SmoothedMethod):
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
-        return TemperingState(
-            particles,
-            weighting.equal(m),
-            log_prior,
-            np.zeros(m),
-            np.arange(m),
-            *(0.0, 0, 0, 0, particles, 0, 0.0),
-        )
+        arrays = particles, weighting.equal(m), log_prior, np.zeros(m), np.arange(m)
+        return TemperingState(*arrays, 0.0, 0, 0, 0, particles, 0, 0.0)
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
@@ -354,9 +334,7 @@ class Tempering(SmoothedMethod):
         """That β is below 1."""
         return optimisers.on_the_way(state.beta) if state.beta < 1 else ""
 
-    def step(
-        self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs
-    ) -> Stepped[TemperingState]:
+    def step(self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs) -> Stepped:
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
         reason = resampled_because(state, ess, knobs)
@@ -421,17 +399,9 @@ def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) 
 def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[TemperingState, Array]:
     """Systematic resampling, without any noise: the moves come after. Also returns each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
-    chosen = state._replace(
-        particles=state.particles[parents],
-        log_weights=weighting.equal(num_particles),
-        log_prior=state.log_prior[parents],
-        log_likelihood=state.log_likelihood[parents],
-        ancestors=state.ancestors[parents],
-        starts=state.starts[parents],
-        moves=0,
-        enough=0,
-    )
-    return chosen, parents
+    names = ("particles", "log_prior", "log_likelihood", "ancestors", "starts")
+    chosen = {name: getattr(state, name)[parents] for name in names}
+    return state._replace(**chosen, log_weights=weighting.equal(num_particles), moves=0, enough=0), parents
 
 
 def correlation(state: TemperingState) -> float:
@@ -448,11 +418,8 @@ def tempered(state: TemperingState, batch: Array, knobs: TemperingKnobs) -> Temp
     """The next temperature: log w <- log w + (β' - β) log L."""
     beta = next_beta(state, knobs)
     raised = state.log_weights + (beta - state.beta) * state.log_likelihood
-    log_weights, log_z = (
-        weighting.normalised(raised, state.particles, batch),
-        state.log_z + float(np.logaddexp.reduce(raised)),
-    )
-    number = state.num_temperatures + 1
+    log_weights = weighting.normalised(raised, state.particles, batch)
+    number, log_z = state.num_temperatures + 1, state.log_z + float(np.logaddexp.reduce(raised))
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
 
 
@@ -580,9 +547,7 @@ class ParticleLDA(Once):
         natural = np.full((m, *documents.shape), documents.beta)
         return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
 
-    def step(
-        self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs
-    ) -> Stepped[ParticleLDAState]:
+    def step(self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs) -> Stepped:
         """Resample where the ESS is low, then read the documents of the batch."""
         m, documents = len(state.natural), target.documents(batch, len(state.natural))
         ess, natural, before, reason = effective_sample_size(state.log_weights), state.natural, state.log_weights, ""
@@ -591,9 +556,8 @@ class ParticleLDA(Once):
             parents = systematic(np.exp(before), m, rng.random())
             natural = natural[parents]
             before, reason = weighting.equal(m), f"resampled: ESS was {ess:.1f} of {m:,}"
-        natural, found = filtered(
-            natural, documents.sparse, seeds_of(rng, m, len(batch)), documents.alpha, knobs.sweeps
-        )
+        seeds = seeds_of(rng, m, len(batch))
+        natural, found = filtered(natural, documents.sparse, seeds, documents.alpha, knobs.sweeps)
         log_z = state.log_z + float(np.logaddexp.reduce(before + found))
         log_weights = weighting.normalised(before + found, np.empty((m, 0)), batch)
         seen = state.seen + len(batch)

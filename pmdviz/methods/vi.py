@@ -17,18 +17,15 @@ from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
+from pmdviz.methods.optimisers import DecayingKnobs
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
 
 
-class OnlineVBKnobs(BatchKnobs):
+class OnlineVBKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `online_vb`."""
-
-    eta = optimisers.ETA.at(1.0)
-    n0 = optimisers.N0.at(1.0)
-    kappa = optimisers.KAPPA.at(0.5)
 
 
 class OnlineVBState(NamedTuple):
@@ -74,17 +71,13 @@ class OnlineVB(BatchMethod):
         shape = target.documents(target.data_rows[:0]).shape
         return OnlineVBState(rng.gamma(START, 1 / START, (1, *shape)), 0)
 
-    def step(
-        self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
-    ) -> Stepped[OnlineVBState]:
+    def step(self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs) -> Stepped:
         """One natural gradient step on the batch."""
         t, documents = state.iteration + 1, target.documents(batch)
         rho = optimisers.decayed(t, knobs)
         counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
-        aim = documents.beta + target.num_data / len(batch) * counts
-        natural = (1 - rho) * state.natural + rho * aim
-        words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         before, share = state.natural[0], target.num_data / len(batch)
+        natural = (1 - rho) * state.natural + rho * (documents.beta + share * counts)
 
         def terms() -> dict[str, Array]:
             prior = np.full(before.shape, rho * documents.beta)
@@ -92,7 +85,7 @@ class OnlineVB(BatchMethod):
 
         return OnlineVBState(natural, t), StepInfo(
             Cost(len(batch), len(batch)),
-            words,
+            f"ρ = {rho:.3g} · batch of {len(batch):,} documents",
             scalars={"step_size": rho},
             terms=ComputedTerms(terms),
             numbers={"ρ": rho, "N/B": share},
@@ -113,7 +106,7 @@ class OnlineVB(BatchMethod):
 AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
 
 
-class JaakkolaJordanKnobs(BatchKnobs):
+class JaakkolaJordanKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `jaakkola_jordan`."""
 
     eta = optimisers.ETA.at(2.0)
@@ -189,7 +182,7 @@ class JaakkolaJordan(GaussianFit):
 
     def step(
         self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
-    ) -> Stepped[JaakkolaJordanState]:
+    ) -> Stepped:
         """One natural step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
@@ -204,7 +197,7 @@ class JaakkolaJordan(GaussianFit):
         before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
         state = JaakkolaJordanState(linear, precision, mean, factor, t)
         return state, StepInfo(
-            Cost(len(batch), len(batch), 0),
+            Cost(len(batch), len(batch)),
             words,
             scalars={"step_size": rho},
             terms=ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull))),
@@ -217,10 +210,11 @@ class JaakkolaJordan(GaussianFit):
 START_SD = 0.3  # of the prior's
 BY_ADAM = optimisers.mean_update("ρ", "D", optimisers.momentum("ρ"))
 SVI_UPDATES = {"natural": optimisers.mean_update("ρ", "S′"), "adam": BY_ADAM}
+FACTORS = {"full": "full covariance", "mean_field": "mean field"}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
-class SVIKnobs(BatchKnobs):
+class SVIKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `svi`.
 
     shape: Full covariance: any Gaussian. Mean field: independent coordinates.
@@ -228,9 +222,7 @@ class SVIKnobs(BatchKnobs):
     num_pairs: Number of antithetic pairs ±ε drawn from q to estimate the gradient of a step.
     """
 
-    shape = Choice(
-        "full", {"full": "full covariance", "mean_field": "mean field"}, "Gaussian family", basic=True, acts="restart"
-    )
+    shape = Choice("full", FACTORS, "Gaussian family", basic=True, acts="restart")
     optimiser = Choice("natural", {"natural": "natural gradient", "adam": "Adam"}, "Optimiser")
     num_pairs = Whole(16, (1, 10_000), (1, 200), "Pairs of draws", log=True, basic=True)
     eta = optimisers.ETA.at(5.0, default_by=("optimiser", {"natural": 5.0, "adam": 10.0}))
@@ -282,7 +274,7 @@ class SVI(GaussianFit):
         mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
         return SVIState(mean, np.diag(START_SD * target.scale), zeros, zeros.copy(), 0)
 
-    def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped[SVIState]:
+    def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped:
         """One stochastic step."""
         t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
         noise = np.concatenate([half, -half])
@@ -396,7 +388,7 @@ NORMALISERS = {"past": "gradients before it", "present": "its own square too"}
 IS_NORMALISED = ("gradient", "normalised")
 
 
-class GaussianVBKnobs(BatchKnobs):
+class GaussianVBKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `gaussian_vb`.
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
@@ -495,9 +487,7 @@ class GaussianVB(GaussianFit):
         squares = np.zeros((kept, target.dim, 1 + columns))
         return GaussianVBState(mean, np.diag(sd) if knobs.shape == "full" else sd, squares, 0)
 
-    def step(
-        self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs
-    ) -> Stepped[GaussianVBState]:
+    def step(self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs) -> Stepped:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
         theta = draws(state, noise)

@@ -18,7 +18,6 @@ SCALARS = (
 )
 PREVIOUS = Term("previous", "weight before", "log w", "What the steps before have made of it.")
 NORMALISER = Term("normaliser", "normaliser", "− log Σ w", "The same for all: it makes the weights add up to 1.")
-TEMPERED = "likelihood of all data", "+ Δβ log p(X | θ)"  # the title and formula of a rise Δβ of the temperature
 ROUNDING = 1e-9  # equal weights have ESS = m but for rounding, and are never below a threshold of 1
 SHAPE_COST = 1.0  # nats that a shape may cost which is estimated from few particles
 
@@ -57,6 +56,11 @@ def update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Upda
 def following(title: str, formula: str, about: str = "") -> Update:
     """The update of log-weights by a likelihood that is added to them; `about` explains that term."""
     return update(PREVIOUS, Term("likelihood", title, formula, about))
+
+
+def tempered(about: str) -> Update:
+    """The same by a rise Δβ of the temperature."""
+    return following("likelihood of all data", "+ Δβ log p(X | θ)", about)
 
 
 def terms(log_weights: Array, **parts: Array) -> dict[str, Array]:

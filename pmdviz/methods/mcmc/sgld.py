@@ -86,7 +86,7 @@ class SGLD(BatchMethod, Chain):
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
@@ -200,7 +200,7 @@ class PSGLD(SGLD):
         """A draw from the prior, and V = 0."""
         return SGLDState(*started(rng, target), 0, NO_MEMORY, np.zeros(target.dim))
 
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped:
         """One Langevin step in the units that the gradients so far suggest."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -267,9 +267,7 @@ class AdamSGLD(SGLD):
         """A draw from the prior, m = 0 and v = 0."""
         return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
 
-    def move(
-        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs
-    ) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs) -> Stepped:
         """One Langevin step with the push of the gradients before it."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -352,7 +350,7 @@ class SGRLD(BatchMethod, Chain):
         expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
         return SGRLDState(np.empty((0, target.dim)), _point(expanded), expanded, 0)
 
-    def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped[SGRLDState]:
+    def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
         documents, theta = target.documents(batch), state.expanded
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)

@@ -249,7 +249,7 @@ LEAP_STEPS, LEAP_PAIRS = 64, 10**8  # steps at most in one call, and pairs of pa
 FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
-class DiscreteGFSVGDState(NamedTuple):
+class State(NamedTuple):
     """Latent points, their states, and the optimiser's memory."""
 
     particles: Array  # (m, d) z = Gamma(x), in the target's values
@@ -291,6 +291,7 @@ class DiscreteGFSVGD(BatchMethod):
 
     name = "discrete_gf_svgd"
     requires = frozenset({"discrete"})
+    needs = (("surrogate", "tanh", "relaxation", "base"),)
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
@@ -319,58 +320,39 @@ class DiscreteGFSVGD(BatchMethod):
             return knobs
         return knobs.changed({"length_scale_factor": FACTORS["base"]})
 
-    def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
-        """The smooth surrogate needs a relaxation. Raises InputError."""
-        if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
-            raise InputError(
-                f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
-                "not offer; set surrogate to automatic or base",
-                "surrogate",
-            )
-        super().check_pair(target, knobs)
-
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
         """For 500 steps, in data or without any in evaluations per particle."""
         rows = self.batch_size(None, knobs, target.num_data)
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
-    def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
+    def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> State:
         """m draws from N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
         arrays = bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy()
-        return DiscreteGFSVGDState(*arrays, float(m), 0)
+        return State(*arrays, float(m), 0)
 
-    def step(
-        self, rng: Rng, state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs
-    ) -> Stepped[DiscreteGFSVGDState]:
+    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Stepped:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
         return moved.state, step_info(state, moved, target, len(batch), knobs)
 
-    def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
+    def max_block(self, state: State, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
         """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
         m, size = len(state.particles), self.batch_size(state, knobs, target.num_data)
         affordable = rows // (evaluations(knobs, target) * m * size)
         return max(1, min(affordable, LEAP_STEPS, LEAP_PAIRS // (m * max(m, size) * target.dim)))
 
     def step_many(
-        self,
-        rng: Rng,
-        state: DiscreteGFSVGDState,
-        target: Target,
-        batches: Array,
-        count: int,
-        knobs: DiscreteGFSVGDKnobs,
-        rows: int,
+        self, rng: Rng, state: State, target: Target, batches: Array, count: int, knobs: DiscreteGFSVGDKnobs, rows: int
     ) -> StepBlock | None:
         """Steps of which only the last one tells anything; fewer where the target fails."""
-        turned, before, moved, made = knobs, state, None, 0
+        before, moved, made = state, None, 0
         for batch in batches:
             now = state if moved is None else moved.state
             try:
-                before, moved = now, _moved(now, target, batch, turned)
+                before, moved = now, _moved(now, target, batch, knobs)
             except TargetError:
                 break
             made += 1
@@ -379,23 +361,21 @@ class DiscreteGFSVGD(BatchMethod):
         info = step_info(before, moved, target, batches.shape[1], knobs)
         return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
-    def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
+    def density(self, state: State, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
         """The states themselves."""
         return Points(state.particles, state.log_weights)
 
-    def points(self, state: DiscreteGFSVGDState) -> Array:
+    def points(self, state: State) -> Array:
         """Where the points are, (m, d): what moves."""
         return state.latent
 
-    def latent(self, state: DiscreteGFSVGDState) -> Array:
-        """Where the points are, (m, d)."""
-        return state.latent
+    latent = points
 
     def bins(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
         """Gamma, and its base."""
         return bins(target, knobs)
 
-    def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
+    def caveat(self, state: State, knobs: DiscreteGFSVGDKnobs) -> str:
         """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
         if state.iteration == 0 or m == 1:
@@ -416,13 +396,13 @@ class DiscreteGFSVGD(BatchMethod):
 class Moved(NamedTuple):
     """A step, with what it may be asked about."""
 
-    state: DiscreteGFSVGDState
+    state: State
     step_size: float
     leaders_width: float
     terms: ComputedTerms
 
 
-def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Moved:
+def _moved(state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Moved:
     """A step along the weighted force."""
     t, x = state.iteration + 1, state.latent
     log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
@@ -436,12 +416,10 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: Disc
     arrays = bins(target, knobs)(latent), state.log_weights, latent, first, second
     forces = partial(parts_of_force, x, scores, h, weights=weights)
     parts = paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
-    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
+    return Moved(State(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
 
 
-def step_info(
-    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
-) -> StepInfo:
+def step_info(before: State, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
     """The result of a step on `rows` rows."""
     now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
     scalars = {

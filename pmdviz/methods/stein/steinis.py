@@ -178,9 +178,7 @@ class SteinIS(SmoothedMethod):
         arrays = starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m)
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
-    def step(
-        self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
-    ) -> Stepped[SteinISState]:
+    def step(self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs) -> Stepped:
         """All points by the force of the leaders where they stand; now and then the weights."""
         ess, old = effective_sample_size(state.log_weights), len(state.particles)
         renewed = knobs.num_particles != old
@@ -429,7 +427,7 @@ class PathIntegration(SmoothedMethod):
 
     def step(
         self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
-    ) -> Stepped[PathIntegrationState]:
+    ) -> Stepped:
         """The discrepancy where the particles stand, times the step; then the step."""
         t, unit, asked = state.iteration + 1, target.scale, 0
         if state.start_gap is None:
