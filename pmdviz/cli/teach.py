@@ -153,8 +153,8 @@ def _check_output(name: str | None) -> None:
 
 def _replayed(sheets: Iterable[Any]) -> list[Any]:
     """The sheets of lessons judged again; sheets of notebooks as they came."""
-    from pmdviz.lessons.answers import judged_again
     from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.sheets import judged_again
 
     player = Player()
     return [judged_again(one, player) if one["lesson"] else one for one in sheets]

@@ -6,7 +6,7 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import largest_trusted
 from pmdviz.densities.density import Density, Points, variances
-from pmdviz.engine.history import Ancestry, Row
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
@@ -30,6 +29,37 @@ from pmdviz.targets.exact import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has
+Row = dict[str, Any]  # of a measured frame: the name of a column -> its number, None where it is unavailable
+
+# Ancestry: from which particles of iteration 0 the present ones descend, resampling after resampling.
+
+
+class Ancestry(NamedTuple):
+    """The first particles, and for each of now the row of the one among them that it descends from.
+
+    A particle that stays or moves stays its own descendant; one that was redrawn descends from what its parent did.
+    Where resampling leaves few ancestors, the ESS, which counts equal weights, does not show the loss (Del Moral,
+    Doucet, Jasra 2006, call it path degeneracy).
+    """
+
+    first: Array  # (m, d) at iteration 0
+    rows: Array  # (n,) int32
+
+    @classmethod
+    def of(cls, particles: Array) -> Self:
+        """That of iteration 0: each (m, d) is its own ancestor."""
+        return cls(particles, np.arange(len(particles), dtype=np.int32))
+
+    def number_alive(self, log_weights: Array) -> int:
+        """How many of the first have descendants whose log-weight (n,) is finite."""
+        return int(np.count_nonzero(np.bincount(self.rows[log_weights > -np.inf], minlength=1)))
+
+
+def after_step(before: Ancestry | None, info: StepInfo) -> Ancestry | None:
+    """The ancestry after a step; None where the step redrew particles and does not tell their parents."""
+    if before is None or (info.rejuvenated and info.parents is None):
+        return None
+    return before if info.parents is None else before._replace(rows=before.rows[info.parents])
 
 
 class Drawn(TypedDict):

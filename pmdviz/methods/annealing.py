@@ -27,10 +27,10 @@ from pmdviz.methods.base import (
     checked_log_prior,
     usual_rows,
 )
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.svgd import KernelSurrogate
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 

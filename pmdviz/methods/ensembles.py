@@ -14,8 +14,8 @@ from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, rows_in_words
 from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
-from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 

@@ -24,7 +24,8 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import (
     NUM_PARTICLES,
     SmoothedMethod,
     SmoothingKnobs,
@@ -33,7 +34,6 @@ from pmdviz.methods.particles import (
     smoothed,
     smoothed_along,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 

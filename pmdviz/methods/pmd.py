@@ -23,7 +23,8 @@ from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.optimisers import DecayingKnobs
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.weighting import (
     ESS_THRESHOLD,
     NUM_PARTICLES,
     RESAMPLERS,
@@ -35,7 +36,6 @@ from pmdviz.methods.particles import (
     prior_draws,
     smoothed,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
 

@@ -18,7 +18,8 @@ from pmdviz.kernels.topics import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
+from pmdviz.methods.weighting import (
     ESS_THRESHOLD,
     KERNELS,
     NUM_PARTICLES,
@@ -30,7 +31,6 @@ from pmdviz.methods.particles import (
     covariance_floor,
     prior_draws,
 )
-from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 

@@ -21,8 +21,7 @@ from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
-from pmdviz.targets.rows import CANCER, read_columns
-from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
+from pmdviz.targets.rows import CANCER, FEATURES, drawn_songs, read_columns, scaled_rows, scaled_songs
 from pmdviz.targets.space import Conditionals, numbered
 
 LARGEST_EXACT = 4096  # observations up to which the exact process is computed; its time grows like N^3

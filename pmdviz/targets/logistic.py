@@ -90,9 +90,8 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            split = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
-            self.data = _rows(split.features, split.classes)
-            self.test_data = _rows(split.test_features, split.test_classes)
+            read = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
+            self.data, self.test_data = (_rows(some[:, :-1], some[:, -1]) for some in read)
             self.input_names = (
                 options.names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1) if names_file(o.data) else self.input_names
             )
@@ -245,9 +244,8 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
             weights = self.sample_prior(rng, 1)[0]
             self.data, self.test_data = (self._drawn(rng, weights, None, n) for n in (o.num_data, NUM_TEST))
         else:
-            found = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
-            self.data, self.test_data = found.rows, found.test_rows
-            self.shape = len(found.labels), found.rows.shape[1]
+            self.data, self.test_data, labels, _ = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
+            self.shape = len(labels), self.data.shape[1]
             self.dim, weights = self.shape[0] * self.shape[1], np.zeros(1)
         self.input_names = tuple(f"x{f}" for f in range(1, self.shape[1]))
         self.parameter_names = [f"w[{k},{f}]" for k in range(self.shape[0]) for f in range(self.shape[1])]

@@ -68,9 +68,9 @@ class BinaryNet(FairSigns[BinaryNetOptions]):
     def build(self) -> None:
         """Read the data, and divide them by `default_rng(data_seed)`; the rest is held out."""
         o = self.options
-        found = read_classes(o.data, BINARY_TABLE, o.num_data, o.data_seed)
-        self.data, self.test_data, self.image_shape = found.rows, found.test_rows, found.image_shape
-        self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(found.labels), o.steepness, o.logit_scale)
+        read = read_classes(o.data, BINARY_TABLE, o.num_data, o.data_seed)
+        self.data, self.test_data, labels, self.image_shape = read
+        self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(labels), o.steepness, o.logit_scale)
         self.in_space((self.shape.inputs + self.shape.classes, o.hidden), _binary_names(self.shape))
 
     def first_layer(self, theta: Array) -> Array:
@@ -238,14 +238,14 @@ class RegressionNet(InLatentScales, Target[RegressionNetOptions]):
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
         o = self.options
         binary = o.response == "binary"
-        rows = read_regression(o.data, REGRESSION_TABLE, binary, o.num_data, o.data_seed)
-        self.data, self.validation_data, self.test_data = rows.train, rows.validation, rows.test
-        self.input_names, self.predicts = rows.input_names, "class" if binary else "number"
-        self.centre, self.unit = rows.train.mean(axis=0), rows.train.std(axis=0)
+        rows, self.input_names = read_regression(o.data, REGRESSION_TABLE, binary, o.num_data, o.data_seed)
+        self.data, self.validation_data, self.test_data = rows
+        self.predicts = "class" if binary else "number"
+        self.centre, self.unit = rows[0].mean(axis=0), rows[0].std(axis=0)
         self.unit[self.unit == 0] = 1.0
         if binary:
             self.centre[-1], self.unit[-1] = 0.0, 1.0
-        sizes = (len(rows.input_names), *[o.hidden] * o.layers, 1)
+        sizes = (len(self.input_names), *[o.hidden] * o.layers, 1)
         self.shape = networks.LayeredShape(sizes, o.units == "relu", binary)
         self.num_weights, self.scale_prior = self.shape.dim, InverseGamma(o.scale_shape, o.scale_rate)
         self.noise_prior = None if binary else NOISE_PRIOR

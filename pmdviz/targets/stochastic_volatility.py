@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 
+from pmdviz.data.cells import Cells
+from pmdviz.data.files import content_of
+from pmdviz.errors import InputError, shown
 from pmdviz.kernels import likelihoods
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import TableForm, TargetOptions, data_seed, data_source
-from pmdviz.targets.series import read_returns
 from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
@@ -298,3 +304,50 @@ def log_prior_phi(phi: Array | float) -> Array:
 def slope_psi(phi: Array, of_psi: Array) -> Array:
     """Gradient in psi = atanh phi of the path's log density, with those from the prior of phi and the Jacobian."""
     return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi
+
+
+# Returns of a price, a row after the other.
+
+SP500 = "sp500"
+CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
+
+
+def read_returns(source: str, form: TableForm, count: int) -> Array:
+    """The last `count` returns of a source, (count,), less their mean.
+
+    Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
+    returns, for returns all equal, and for a first column of whole numbers that leaves one out or is out of order.
+    """
+    returns = 100 * np.diff(np.log(closings())) if source == SP500 else _of_file(source, form)
+    options.check_most("num_data", count, len(returns), source)
+    if np.ptp(returns[-count:]) == 0:
+        raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal; raise num_data", "data")
+    return returns[-count:] - returns[-count:].mean()
+
+
+@cache
+def closings() -> Array:
+    """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
+    package = find_spec("inference_gym")
+    if package is None or not package.submodule_search_locations:
+        raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
+    spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return np.asarray(module.CLOSING_PRICES, float)
+
+
+def _of_file(source: str, form: TableForm) -> Array:
+    found, table = content_of(source), np.asarray(options.rows_of(source, form).rows, float)
+    first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
+    width = len(found.columns) if isinstance(found, Cells) else table.shape[1]
+    skipped = np.flatnonzero(np.diff(first) != 1)
+    if width > 1 and (first == np.round(first)).all() and len(skipped):
+        before, after = first[skipped[0]], first[skipped[0] + 1]
+        raise InputError(
+            f"the first column of data {shown(source)} numbers the returns, and after {before:g} comes {after:g}; "
+            "a series must have no gaps",
+            "data",
+        )
+    return table[:, -1]

@@ -23,7 +23,7 @@ from pmdviz.densities.density import ShapedDensity, normalise
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.shaped import WIDTHS, Shape, chosen_shape, shaped_density
 from pmdviz.methods import METHODS
-from pmdviz.methods.particles import from_density
+from pmdviz.methods.weighting import from_density
 from tests.support.tables import looped
 
 FACTOR = 0.75  # the default

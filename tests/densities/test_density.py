@@ -9,7 +9,7 @@ from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_s
 from pmdviz.densities.grid import Grid
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.methods import particles as smoothing
-from pmdviz.methods.particles import WIDTHS, SmoothingKnobs, smoothed
+from pmdviz.methods.weighting import WIDTHS, SmoothingKnobs, smoothed
 
 
 def some(d=2, m=40, seed=0):

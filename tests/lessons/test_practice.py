@@ -4,8 +4,7 @@ import pytest
 
 from pmdviz.errors import InputError
 from pmdviz.lessons.playing import Player, check_lesson
-from pmdviz.lessons.practice import NUM_CASES, POOL, practice
-from pmdviz.lessons.reading import LESSONS, find_lesson
+from pmdviz.lessons.reading import LESSONS, NUM_CASES, POOL, find_lesson, practice
 
 
 def recipes(lesson):

@@ -12,7 +12,7 @@ from pmdviz.errors import InputError, InputWarning
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import enumeration as metropolis
 from pmdviz.targets import make_target
-from pmdviz.targets import series as songs
+from pmdviz.targets import rows as songs
 from pmdviz.targets.exact import DrawsReference, GaussianExact
 from tests.support.tables import looped, refused
 

@@ -17,9 +17,8 @@ from pmdviz.lab.controls.widgets import WIDE, Component, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.pages.page import Page
 from pmdviz.lessons.lesson import Lesson
-from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT
-from pmdviz.lessons.reading import DEMOS, LESSONS, demo_link
+from pmdviz.lessons.reading import DEMOS, LESSONS, demo_link, practice_named
 from pmdviz.methods import METHODS, Method, by_family, usual_target
 from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS

@@ -11,7 +11,7 @@ import numpy as np
 import panel as pn
 from bokeh.document import Document
 
-from pmdviz.engine.history import Row
+from pmdviz.engine.frame import Row
 from pmdviz.experiments.base import Chart, Series
 from pmdviz.experiments.running import ExperimentResult, run_experiment
 from pmdviz.experiments.sweep import ERRORS, Fit

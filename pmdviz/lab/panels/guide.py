@@ -29,8 +29,7 @@ from pmdviz.lab.panels.lesson_card import (
 )
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
-from pmdviz.lessons.playing import Judgement, judged
-from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.progress import Judgement, Progress, judged
 from pmdviz.lessons.reading import DEMOS, find_lesson, following
 
 if TYPE_CHECKING:

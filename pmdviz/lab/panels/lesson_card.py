@@ -18,11 +18,10 @@ from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.controls.widgets import Component, KnobForm, Turn
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lessons.answers import lesson_sheet
 from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
-from pmdviz.lessons.playing import Judgement, may_tell
-from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.progress import Judgement, Progress, may_tell
 from pmdviz.lessons.reading import DEMOS
+from pmdviz.lessons.sheets import lesson_sheet
 from pmdviz.lessons.words import (
     goal_words,
     grade_words,

@@ -12,9 +12,9 @@ from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
-from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
+from pmdviz.methods.weighting import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 LARGEST = 500  # points: a step costs the square of their number

@@ -17,9 +17,9 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
-from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 
 NUM_CENTRES = 5  # of a base that is a mixture

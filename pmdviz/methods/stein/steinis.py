@@ -21,8 +21,8 @@ from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.optimisers import flow_update, paced
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.targets import Target
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept

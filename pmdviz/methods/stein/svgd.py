@@ -26,7 +26,8 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density
 from pmdviz.methods.optimisers import DecayingKnobs, flow_update, momentum, paced
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Path, Scalar, StepInfo, Update, Work
+from pmdviz.methods.weighting import (
     BANDWIDTH,
     BANDWIDTH_RULE,
     NUM_PARTICLES,
@@ -36,7 +37,6 @@ from pmdviz.methods.particles import (
     prior_draws,
     resized,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Path, Scalar, StepInfo, Update, Work
 from pmdviz.targets import Target
 
 PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
