@@ -181,21 +181,21 @@ def finite(values: Array) -> Array:
 
 def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
     """The new walkers where they are accepted, and else the old ones."""
-    parts = (
-        np.where(accepted if a.ndim == 1 else accepted[:, None], b, a) if len(a) else a
-        for a, b in zip(old, new, strict=True)
-    )
+    pairs, column = zip(old, new, strict=True), accepted[:, None]
+    parts = (np.where(accepted if a.ndim == 1 else column, b, a) if len(a) else a for a, b in pairs)
     return Moved(Walkers(*parts), accepted.astype(np.float64), cost)
 
 
 # The knobs of every method on a ladder of temperatures.
 
+NUM_TEMPERATURES = Whole(
+    200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
+)
 PILOTS = 32  # walkers without weight by which the step is tuned
 
 
-LEAPFROG_DOC = (
-    "Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA)."
-)
+LEAPFROG_DOC = """Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin
+proposal (MALA)."""
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
 SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
 weights bound log Z from above in the mean; the upward weights bound it from below. It
@@ -216,9 +216,7 @@ class LadderKnobs(SmoothingKnobs):
     """
 
     num_particles = NUM_PARTICLES.at(500)
-    num_temperatures = Whole(
-        200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
-    )
+    num_temperatures = NUM_TEMPERATURES
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
@@ -262,6 +260,10 @@ class LadderState(NamedTuple):
     iteration: int = 0
 
 
+STEP_ACCEPTANCE = Scalar("step_acceptance", "proposals accepted in a step", "share of them")
+BEFORE_ITS_MOVE = "The likelihood at the particle's place before its move, to the power by which β rises."
+
+
 class Ladder(SmoothedMethod):
     """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t invariant.
 
@@ -271,19 +273,12 @@ class Ladder(SmoothedMethod):
     upper bound in the mean (Grosse, Ghahramani, Adams 2015).
     """
 
-    scalars = (
-        optimisers.TEMPERATURE,
-        *weighting.SCALARS,
-        optimisers.STEP_SIZE,
-        Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
-    )
+    scalars = (optimisers.TEMPERATURE, *weighting.SCALARS, optimisers.STEP_SIZE, STEP_ACCEPTANCE)
     estimates_log_z = True
     needs = (("sandwich", True, "exact", False),)
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
-    update = weighting.tempered(
-        "The likelihood at the particle's place before its move, to the power by which β rises."
-    )
+    update = weighting.tempered(BEFORE_ITS_MOVE)
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks: real coordinates, unless its states are discrete and the moves can change these."""
@@ -524,6 +519,9 @@ class StochasticAISKnobs(BatchKnobs, LadderKnobs):
     leapfrog_steps = LEAPFROG_STEPS.at(1)
 
 
+TWO_BATCHES = "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
+
+
 class StochasticAIS(BatchMethod, Ladder):
     """Stochastic annealed importance sampling.
 
@@ -551,9 +549,7 @@ class StochasticAIS(BatchMethod, Ladder):
     """
 
     name = "stochastic_ais"
-    update = weighting.following(
-        "likelihoods of two batches", "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
-    )
+    update = weighting.following("likelihoods of two batches", TWO_BATCHES)
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks: data, too, for the batches."""

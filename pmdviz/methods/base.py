@@ -37,6 +37,7 @@ CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a
 Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
 EXACT_DRAWS = "independent draws from the posterior"  # what "exact" means in `needs`
+MORE_PARTICLES = "use more particles, smaller steps, or a method whose particles move"
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
 
@@ -127,10 +128,8 @@ class Method(Generic[State, Own]):
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
             fitting = [name for name, each in METHODS.items() if not each.missing_in(target)]
-            raise InputError(
-                f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer; "
-                f"methods for it: {', '.join(fitting) or 'none'}"
-            )
+            words = f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer"
+            raise InputError(f"{words}; methods for it: {', '.join(fitting) or 'none'}")
         for knob, value, need, without in self.needs:
             if getattr(knobs, knob) == value and not _has(target, need):
                 words = f"needs {OFFERS.get(need, EXACT_DRAWS)}, which target {target.name!r} does not offer"
@@ -245,16 +244,11 @@ class Method(Generic[State, Own]):
             return ""
         d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
         if len(state.particles) >= d + 2 > ess:
-            return (
-                f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}; "
-                "use more particles, smaller steps, or a method whose particles move"
-            )
+            few = f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}"
+            return f"{few}; {MORE_PARTICLES}"
         k = k_hat(state.log_weights)
         if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
-            return (
-                f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is unreliable; "
-                "use more particles, smaller steps, or a method whose particles move"
-            )
+            return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is unreliable; {MORE_PARTICLES}"
         return ""
 
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
@@ -296,10 +290,8 @@ class BatchMethod(Method[State, Own]):
         """The batch must fit into the data. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.batch_size > target.num_data:
-            raise knobs.specs()["batch_size"].refusal(
-                f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
-                f"got {knobs.batch_size:,}"
-            )
+            words = f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points)"
+            raise knobs.specs()["batch_size"].refusal(f"{words}; got {knobs.batch_size:,}")
 
 
 def checked_log_likelihood(
@@ -344,9 +336,8 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
     if not bad.any():
         return values
     at, rows = theta[bad][0], rows_in_words(batch)
-    words = (
-        f"the gradient of log_joint of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}"
-    )
+    found = f"{values[bad][0]} at theta = {_words(at)}, for {rows}"
+    words = f"the gradient of log_joint of target {target.name!r} is {found}"
     cure = "it must be finite: use smaller steps, or parameters for which it is finite everywhere"
     raise TargetError(f"{words}; {cure}", at, rows)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -136,13 +137,9 @@ class SVIGP(BatchMethod):
         rho = optimisers.decayed(t, knobs)
         found = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
         before, after = state, GPState(found, t)
-        return after, StepInfo(
-            Cost(len(batch), len(batch)),
-            f"step {rho:.3g} · batch of {len(batch):,}",
-            scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: terms_of(before, after, rho)),
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-        )
+        cost, words = Cost(len(batch), len(batch)), f"step {rho:.3g} · batch of {len(batch):,}"
+        numbers, terms = {"ρ": rho, "N/B": target.num_data / len(batch)}, partial(terms_of, before, after, rho)
+        return after, StepInfo(cost, words, scalars={"step_size": rho}, terms=ComputedTerms(terms), numbers=numbers)
 
     def points(self, state: GPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""

@@ -170,14 +170,10 @@ class PMFVB(Method):
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
         words = f"{resize}h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
-        return state, StepInfo(
-            Cost(len(batch), evaluated * bounded, evaluated * averaged),
-            words,
-            scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
-            terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
-            parents=rows,
-            numbers={"h": h},
-        )
+        cost = Cost(len(batch), evaluated * bounded, evaluated * averaged)
+        scalars = {"step_size": h, "stopping_bound": float(state.bounds[-1])}
+        terms = ComputedTerms(lambda: terms_of(before, particles, pulls))
+        return state, StepInfo(cost, words, scalars=scalars, terms=terms, parents=rows, numbers={"h": h})
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
         """The product of a KDE of every block; of many coordinates with a diagonal kernel."""
@@ -297,9 +293,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     start = Choice("common", STARTS, "Particles start", basic=True, acts="restart")
     step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
     drift = Choice("adam", {"adam": "over standard deviations", "paper": "over their square roots"}, "Adaptive drift")
-    drift_scale = Real(
-        0.6, (0, 1_000_000), (0, 10), "Drift scale a/N", default_by=("drift", {"adam": 0.6, "paper": 0.1})
-    )
+    drift_scale = Real(0.6, (0, 1_000_000), (0, 10), "Drift scale a/N", default_by=("drift", {"paper": 0.1}))
     memory = Real(0.9, "[0, 1)", (0, 0.99), "Gradient memory β₁")
     square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Spread memory β₂")
     damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 10), "Drift damping λ", log=True)

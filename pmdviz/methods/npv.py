@@ -224,13 +224,10 @@ class NPV(BatchMethod):
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
         visited, before = state.visited + near.visited, state
         state = NPVState(means * target.scale, widths, state.origin, first, second, visited, t)
-        return state, StepInfo(
-            Cost(near.visited, near.density_evaluations, near.gradient_evaluations),
-            _words(state, rho, beta, len(batch)),
-            scalars={"step_size": rho, "temperature": beta},
-            terms=ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING,
-            numbers={"ρ": rho, "β": beta} if adam else {},
-        )
+        cost = Cost(near.visited, near.density_evaluations, near.gradient_evaluations)
+        words, scalars = _words(state, rho, beta, len(batch)), {"step_size": rho, "temperature": beta}
+        terms = ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING
+        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
 
     def points(self, state: NPVState) -> Array:
         """The means, (K, d)."""

@@ -42,6 +42,9 @@ class NUTSKnobs(LeapfrogKnobs):
         return Work(likelihoods=pairs, gradients=pairs)
 
 
+STATISTIC = Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree")
+
+
 class NUTS(Chain):
     """No-U-Turn sampler.
 
@@ -72,11 +75,7 @@ class NUTS(Chain):
 
     name = "nuts"
     requires = frozenset({"reals", "gradient"})
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree"),
-        Scalar("leapfrog_steps", "leapfrog steps", "per draw", True),
-    )
+    scalars = (optimisers.STEP_SIZE, STATISTIC, Scalar("leapfrog_steps", "leapfrog steps", "per draw", True))
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
     update = move_update(
@@ -108,15 +107,12 @@ class NUTS(Chain):
         words = f"{steps} leapfrog steps, tree depth {depth} · acceptance statistic {chance:.2f} · "
         words += f"time step {eps:.3g} prior sd" + (", being tuned" if tuning else "")
         diverged = discarded is not None and discarded.ended == "diverged"
-        return state, StepInfo(
-            Cost(*(len(batch) * count for count in (gradients + values, values, gradients))),
-            words,
-            events(diverged=f"the energy was off by more than {LARGEST_ERROR:,.0f} nats" if diverged else ""),
-            {"step_size": eps, "acceptance_statistic": chance, "leapfrog_steps": float(steps)},
-            terms={"flight": flight[None], "slopes": (tree.drawn.theta - at.theta - flight)[None]},
-            paths=partial(_paths, tree, discarded),
-            numbers={"ε": eps, "k": float(tree.drawn.steps)},
-        )
+        cost = Cost(*(len(batch) * count for count in (gradients + values, values, gradients)))
+        happened = events(diverged=f"the energy was off by more than {LARGEST_ERROR:,.0f} nats" if diverged else "")
+        scalars = {"step_size": eps, "acceptance_statistic": chance, "leapfrog_steps": float(steps)}
+        terms = {"flight": flight[None], "slopes": (tree.drawn.theta - at.theta - flight)[None]}
+        paths, numbers = partial(_paths, tree, discarded), {"ε": eps, "k": float(tree.drawn.steps)}
+        return state, StepInfo(cost, words, happened, scalars, terms, paths, numbers=numbers)
 
 
 class Point(NamedTuple):
@@ -207,16 +203,10 @@ def grown(rng: Rng, motion: Motion, tree: Tree, way: int, depth: int, start: flo
 def joined(tree: Tree, more: Tree, way: int) -> Tree:
     """Both trees as one, the second one after the first in time (1) or before it (-1); `drawn` is the first's."""
     earlier, later = (tree, more) if way > 0 else (more, tree)
-    return Tree(
-        earlier.first,
-        later.last,
-        tree.drawn,
-        float(np.logaddexp(tree.log_weight, more.log_weight)),
-        earlier.momentum + later.momentum,
-        earlier.thetas + later.thetas,
-        _sum(tree.asked, more.asked),
-        more.ended or ("turned" if turns(earlier, later) else ""),
-    )
+    log_weight = float(np.logaddexp(tree.log_weight, more.log_weight))
+    sums = earlier.momentum + later.momentum, earlier.thetas + later.thetas, _sum(tree.asked, more.asked)
+    ended = more.ended or ("turned" if turns(earlier, later) else "")
+    return Tree(earlier.first, later.last, tree.drawn, log_weight, *sums, ended)
 
 
 def turns(earlier: Tree, later: Tree) -> bool:

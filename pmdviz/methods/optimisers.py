@@ -126,12 +126,8 @@ def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units 
 def flow_update(drive: str, repulsion: str, uphill: str, *more: Term, **rest: str) -> Update:
     """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D preconditions."""
     about = f"Uphill on {uphill}, averaged over the neighbours; D is the preconditioner, a factor for each coordinate."
-    return move_update(
-        Term("drive", "uphill", f"ε D {drive}", about),
-        Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out."),
-        *more,
-        **rest,
-    )
+    apart = Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out.")
+    return move_update(Term("drive", "uphill", f"ε D {drive}", about), apart, *more, **rest)
 
 
 def paced(
@@ -167,9 +163,8 @@ def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: st
     prior, likelihood = f"{step} {pace} E_q ∇ log p(θ)", f"+ {step} {pace} N/B Σ E_q ∇ log {bound}(x | θ)"
     about = "Towards what explains this batch better, as if all data were like it."
     of_prior = Term("prior", "prior", prior, "Towards a higher prior, on average over q.")
-    return move_update(
-        of_prior, Term("likelihood", "likelihood of the batch", likelihood, about), *more, formula=formula
-    )
+    of_batch = Term("likelihood", "likelihood of the batch", likelihood, about)
+    return move_update(of_prior, of_batch, *more, formula=formula)
 
 
 def natural_terms(move: Array, step: float, cholesky: Array, theta: Array, target: Target) -> dict[str, Array]:

@@ -77,6 +77,7 @@ class PMDState(NamedTuple):
 POLICIES = {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"}
 GROWTHS = {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"}
 SCHEDULES = {"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"}
+POSITIVE = "(0, 1_000_000_000]"
 REDRAWS, GROWS = ("policy", ("ess", "always", "until")), ("growth", ("power", "jump"))
 BY_PROOF, HAS_T0, JUMPS = ("schedule", "theorem6"), {"policy": "until", "growth": "jump"}, ("policy", {"until": "jump"})
 
@@ -116,10 +117,8 @@ class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
     n0 = optimisers.N0.at(20.0, only_if=("schedule", "decay"))
     kappa = optimisers.KAPPA.at(1.0, only_if=("schedule", "decay"))
     step_size = Real(0.1, "(0, 1]", (0.001, 1), "Step size γ", log=True, basic=True, only_if=("schedule", "constant"))
-    delta = Real(1.0, "(0, 1_000_000_000]", (0.01, 1000), "Density bound Δ", log=True, only_if=BY_PROOF)
-    gradient_bound = Real(
-        1.0, "(0, 1_000_000_000]", (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=BY_PROOF
-    )
+    delta = Real(1.0, POSITIVE, (0.01, 1000), "Density bound Δ", log=True, only_if=BY_PROOF)
+    gradient_bound = Real(1.0, POSITIVE, (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=BY_PROOF)
     step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
     policy = Choice("ess", POLICIES, "Rejuvenation", basic=True)
     until = Whole(20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if=HAS_T0)
@@ -144,10 +143,8 @@ class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
         """A warm start needs every observation once in its first pass."""
         if self.warm_start and self.batches != "epochs":
             start, batches = self.specs()["warm_start"], self.specs()["batches"]
-            raise InputError(
-                "warm_start = true needs batches = 'epochs'; got batches = 'replacement'",
-                on_page=f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”",
-            )
+            on_page = f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”"
+            raise InputError("warm_start = true needs batches = 'epochs'; got batches = 'replacement'", on_page=on_page)
 
 
 # The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
@@ -208,12 +205,8 @@ def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> St
 def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> dict[str, Array]:
     """The parts whose sum are the log-weights of `mirror_step`."""
     kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
-    return {
-        "previous": kept,
-        "prior": done.size * state.log_prior,
-        "likelihood": done.size * scaled_log_likelihood,
-        "proposal": -done.size * state.log_proposal,
-    }
+    likelihood, taken_off = done.size * scaled_log_likelihood, -done.size * state.log_proposal
+    return {"previous": kept, "prior": done.size * state.log_prior, "likelihood": likelihood, "proposal": taken_off}
 
 
 def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
@@ -376,16 +369,15 @@ class PMD(SmoothedMethod, BatchMethod):
         log_weights = weighting.normalised(done.log_weights, state.particles, rows)
         after = after_step(state, done, log_weights, rows, target.num_data)
         scalars = weighting.scalars(ess, log_weights) | {"prior_left": after.prior_left}
-        return after, StepInfo(
+        numbers = {"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)}
+        info = StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
             _words(done, warm, len(rows), after, reason),
             events(rejuvenated=reason, limited=limited_words(done, warm)),
             scalars | ({} if warm else {"step_size": done.size}),
             weighting.terms(after.log_weights, **parts),
-            parents=parents,
-            numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
-            update=WARM_UPDATE if warm else None,
         )
+        return after, info._replace(parents=parents, numbers=numbers, update=WARM_UPDATE if warm else None)
 
     def densities_between(
         self, state: PMDState, knobs: PMDKnobs, target: Target, last: Callable[[], Mapping[str, Density]]
@@ -430,11 +422,9 @@ def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num
 
 def limited_words(done: Step, warm: bool) -> str:
     """How much shorter the step was made, "" where it was not."""
-    if not done.limited:
-        return ""
-    return (
-        f"{done.size:.2%} of a batch instead of {done.wanted:.2%}" if warm else f"γ {done.wanted:.3g} → {done.size:.3g}"
-    )
+    if done.limited and warm:
+        return f"{done.size:.2%} of a batch instead of {done.wanted:.2%}"
+    return f"γ {done.wanted:.3g} → {done.size:.3g}" if done.limited else ""
 
 
 def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> str:
@@ -522,13 +512,11 @@ class Structured(BatchMethod):
         log_weights = weighting.normalised(previous + partitions + base, state.particles, batch)
         ess = effective_sample_size(state.log_weights)
         state = StructuredState(after, log_weights, t)
-        return state, StepInfo(
-            Cost(len(batch), len(batch) * m),
-            f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
-            scalars={"step_size": gamma} | weighting.scalars(ess, log_weights),
-            terms=weighting.terms(log_weights, previous=previous, likelihood=partitions + base),
-            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
-        )
+        words = f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}"
+        scalars = {"step_size": gamma} | weighting.scalars(ess, log_weights)
+        terms = weighting.terms(log_weights, previous=previous, likelihood=partitions + base)
+        numbers = {"γ": gamma, "N/B": target.num_data / len(batch)}
+        return state, StepInfo(Cost(len(batch), len(batch) * m), words, (), scalars, terms, numbers=numbers)
 
     def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:
         """The mixture of the particles' conditional densities."""
@@ -543,7 +531,5 @@ class Structured(BatchMethod):
         m = len(state.log_weights)
         if m < ALONE or effective_sample_size(state.log_weights) >= ALONE:
             return ""
-        return (
-            f"one of {m:,} particles carries all weight: q does not show how uncertain the unknowns without a closed "
-            "form are; use more particles, smaller steps or fewer data"
-        )
+        unseen = "q does not show how uncertain the unknowns without a closed form are"
+        return f"one of {m:,} particles carries all weight: {unseen}; use more particles, smaller steps or fewer data"

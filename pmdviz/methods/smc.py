@@ -111,14 +111,11 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         log_weights = weighting.normalised(state.log_weights + log_likelihood, state.particles, batch)
         iteration, seen = state.iteration + 1, state.seen + len(batch)
         state = state._replace(log_weights=log_weights, iteration=iteration, seen=seen, log_z=log_z)
-        return state, StepInfo(
-            Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
-            _words(state, len(batch), target.num_data, reason),
-            events(rejuvenated=reason),
-            weighting.scalars(ess, log_weights),
-            weighting.terms(log_weights, previous=before, likelihood=log_likelihood),
-            parents=parents,
-        )
+        cost = Cost(len(batch), len(batch) * int((state.supported > 0).sum()))
+        words, happened = _words(state, len(batch), target.num_data, reason), events(rejuvenated=reason)
+        scalars = weighting.scalars(ess, log_weights)
+        terms = weighting.terms(log_weights, previous=before, likelihood=log_likelihood)
+        return state, StepInfo(cost, words, happened, scalars, terms, parents=parents)
 
     def log_z(self, state: OnePassState, knobs: OwnKnobs, target: Target) -> float | None:
         """Of the data seen."""
@@ -356,15 +353,13 @@ class Tempering(SmoothedMethod):
             likelihood = (state.beta - before.beta) * before.log_likelihood
             terms = weighting.terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
         state = state._replace(iteration=state.iteration + 1)
-        return state, StepInfo(
+        cost, words = (
             Cost(len(batch) if asked else 0, len(batch) * asked),
             _tempering_words(state, knobs, reason, accepted),
-            events(rejuvenated=reason),
-            weighting.scalars(ess, state.log_weights) | {"temperature": state.beta},
-            terms,
-            parents=parents,
-            numbers=numbers,
         )
+        scalars = weighting.scalars(ess, state.log_weights) | {"temperature": state.beta}
+        info = StepInfo(cost, words, events(rejuvenated=reason), scalars, terms, parents=parents, numbers=numbers)
+        return state, info
 
     def log_z(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> float | None:
         """At the present temperature: consistent; its bias falls like 1/m, as temperatures and moves are adapted."""
@@ -381,10 +376,8 @@ class Tempering(SmoothedMethod):
         if known or state.enough or families >= min(FAMILIES, len(state.particles)):
             return known
         draws = f"{families} draws" if families > 1 else "one draw"
-        return (
-            f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet; "
-            "use a larger budget or more particles"
-        )
+        words = f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet"
+        return f"{words}; use a larger budget or more particles"
 
 
 def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:
@@ -456,13 +449,11 @@ def moved(
     log_likelihood = checked_log_likelihood(target, proposed, batch, inside, may_vanish=True)
     old = state.log_prior + state.beta * state.log_likelihood
     accepted = log_u < log_prior + state.beta * log_likelihood - old
-    state = state._replace(
-        particles=np.where(accepted[:, None], proposed, state.particles),
-        log_prior=np.where(accepted, log_prior, state.log_prior),
-        log_likelihood=np.where(accepted, log_likelihood, state.log_likelihood),
-        moves=state.moves + 1,
-    )
-    return state, int(inside.sum()), float(accepted.mean())
+    particles = np.where(accepted[:, None], proposed, state.particles)
+    log_prior = np.where(accepted, log_prior, state.log_prior)
+    log_likelihood = np.where(accepted, log_likelihood, state.log_likelihood)
+    state = state._replace(particles=particles, log_prior=log_prior, log_likelihood=log_likelihood)
+    return state._replace(moves=state.moves + 1), int(inside.sum()), float(accepted.mean())
 
 
 def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> Array:
@@ -563,14 +554,10 @@ class ParticleLDA(Once):
         seen = state.seen + len(batch)
         after = ParticleLDAState(natural, log_weights, log_z, state.iteration + 1, seen)
         words = f"batch of {len(batch):,} · {seen:,} of {target.num_data:,} documents read · ESS "
-        return after, StepInfo(
-            Cost(len(batch), len(batch) * m),
-            words + f"{effective_sample_size(log_weights):,.1f} of {m:,}",
-            events(rejuvenated=reason),
-            weighting.scalars(ess, log_weights),
-            weighting.terms(log_weights, previous=before, likelihood=found),
-            parents=parents,
-        )
+        words += f"{effective_sample_size(log_weights):,.1f} of {m:,}"
+        cost, terms = Cost(len(batch), len(batch) * m), weighting.terms(log_weights, previous=before, likelihood=found)
+        scalars = weighting.scalars(ess, log_weights)
+        return after, StepInfo(cost, words, events(rejuvenated=reason), scalars, terms, parents=parents)
 
     def points(self, state: ParticleLDAState) -> Array:
         """The counts of each particle, (m, W K)."""

@@ -83,13 +83,10 @@ class OnlineVB(BatchMethod):
             prior = np.full(before.shape, rho * documents.beta)
             return {"forgotten": -rho * before.T, "prior": prior.T, "counts": rho * share * counts.T}
 
-        return OnlineVBState(natural, t), StepInfo(
-            Cost(len(batch), len(batch)),
-            f"ρ = {rho:.3g} · batch of {len(batch):,} documents",
-            scalars={"step_size": rho},
-            terms=ComputedTerms(terms),
-            numbers={"ρ": rho, "N/B": share},
-        )
+        cost, words = Cost(len(batch), len(batch)), f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
+        numbers = {"ρ": rho, "N/B": share}
+        info = StepInfo(cost, words, (), {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
+        return OnlineVBState(natural, t), info
 
     def points(self, state: OnlineVBState) -> Array:
         """λ, topic by topic, (K, W)."""
@@ -196,13 +193,9 @@ class JaakkolaJordan(GaussianFit):
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
         before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
         state = JaakkolaJordanState(linear, precision, mean, factor, t)
-        return state, StepInfo(
-            Cost(len(batch), len(batch)),
-            words,
-            scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull))),
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-        )
+        terms = ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull)))
+        cost, numbers = Cost(len(batch), len(batch)), {"ρ": rho, "N/B": target.num_data / len(batch)}
+        return state, StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
 
 
 # Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
@@ -294,14 +287,10 @@ class SVI(GaussianFit):
             pulls = partial(pulls_of, slope, theta, target)
             terms = optimisers.paced("adam", memory, rho * target.scale, target.scale, pulls)
         state = moved._replace(iteration=t)
-        return state, StepInfo(
-            Cost(len(batch), 0, len(batch) * len(noise)),
-            f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}",
-            scalars={"step_size": rho},
-            terms=terms,
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-            update=SVI_UPDATES[knobs.optimiser],
-        )
+        words = f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}"
+        cost, numbers = Cost(len(batch), 0, len(batch) * len(noise)), {"ρ": rho, "N/B": target.num_data / len(batch)}
+        info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
 
     def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
         """That q has become a point."""
@@ -474,10 +463,10 @@ class GaussianVB(GaussianFit):
         """A full covariance has its limit. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.shape == "full" and target.dim > MOST_FULL:
-            raise knobs.specs()["shape"].refusal(
-                f"must be 'diagonal' in more than {MOST_FULL} dimensions; target {target.name!r} has {target.dim:,}",
-                f"must be independent coordinates in more than {MOST_FULL} dimensions; the target has {target.dim:,}",
-            )
+            many = f"in more than {MOST_FULL} dimensions"
+            on_page = f"must be independent coordinates {many}; the target has {target.dim:,}"
+            words = f"must be 'diagonal' {many}; target {target.name!r} has {target.dim:,}"
+            raise knobs.specs()["shape"].refusal(words, on_page)
 
     def init(self, rng: Rng, target: Target, knobs: GaussianVBKnobs) -> GaussianVBState:
         """A draw from the prior as the mean, with a third of its sds, as `svi` begins."""
@@ -502,15 +491,10 @@ class GaussianVB(GaussianFit):
             terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
         check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
-        pairs = len(batch) * len(noise)
-        return state, StepInfo(
-            Cost(len(batch), pairs, pairs),
-            f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}",
-            scalars=scalars,
-            terms=ComputedTerms(terms),
-            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
-            update=VB_UPDATES[knobs.gradient],
-        )
+        pairs, numbers = len(batch) * len(noise), {"γ": gamma, "N/B": target.num_data / len(batch)}
+        words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
+        info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
+        return state, info._replace(update=VB_UPDATES[knobs.gradient])
 
     def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
         """That q has become a point."""

@@ -59,11 +59,9 @@ def descended(fewest: float, at: int, particles: Array) -> str:
     m, d = particles.shape
     if m < d + 2 or fewest >= max(d + 2, d * (d + 3) / (4 * SHAPE_COST)):
         return ""
-    return (
-        f"all descend from {fewest:.1f} effective particles: at iteration {at:,} they were "
-        "too few to estimate a covariance, and the ESS since then does not show it; "
-        "restart with more particles or smaller first steps"
-    )
+    few = f"at iteration {at:,} they were too few to estimate a covariance, and the ESS since then does not show it"
+    cure = "restart with more particles or smaller first steps"
+    return f"all descend from {fewest:.1f} effective particles: {few}; {cure}"
 
 
 def update(*terms: Term, formula: str = "log w′", fresh: bool = False) -> Update:
@@ -103,12 +101,8 @@ def normalised(log_weights: Array, particles: Array, batch: Array) -> Array:
     """Log-weights (m,) with logsumexp 0. Raises TargetError where no particle has any weight left."""
     if log_weights.max() == -np.inf:
         at, rows = particles[0], rows_in_words(batch)
-        raise TargetError(
-            f"every particle (one is theta = {at}) has probability 0 after {rows}; use more particles, larger batches "
-            "or smaller steps, or widen the prior",
-            at,
-            rows,
-        )
+        cure = "use more particles, larger batches or smaller steps, or widen the prior"
+        raise TargetError(f"every particle (one is theta = {at}) has probability 0 after {rows}; {cure}", at, rows)
     return normalise(log_weights)
 
 
@@ -240,11 +234,8 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
     log_prior = checked_log_prior(target, particles)
     if (log_prior == -np.inf).any():
         at = particles[log_prior == -np.inf][0]
-        raise TargetError(
-            f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}; "
-            "sample_prior and log_prior must describe the same distribution",
-            at,
-        )
+        words = f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}"
+        raise TargetError(f"{words}; sample_prior and log_prior must describe the same distribution", at)
     return particles, log_prior
 
 
@@ -270,6 +261,7 @@ KERNELS = {
 }
 WIDTHS = {"isotropic": 0.1, "median": 0.1, "covariance": 0.35, "local": 0.75, "shaped": 1.0}
 BY_RULE = ("bandwidth_rule", WIDTHS)
+SCALED = ("bandwidth_rule", ("local", "covariance"))
 WIDTH_UNIT = "times the rule"
 WIDTH = Real(1.0, (1e-6, 1_000_000), (0.02, 5), "Width of a kernel", WIDTH_UNIT, log=True, basic=True)
 
@@ -289,9 +281,7 @@ class SmoothingKnobs(MethodKnobs):
 
     bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
     bandwidth = WIDTH.at(1.0, label="Bandwidth h", unit=WIDTH_UNIT, acts="at once", default_by=BY_RULE)
-    smoothness = Real(
-        USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=("bandwidth_rule", ("local", "covariance"))
-    )
+    smoothness = Real(USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=SCALED)
 
 
 BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
@@ -328,12 +318,8 @@ def smoothed(
         return _round(particles, log_weights, knobs, scale)
     if d > MANY and m < d + 2:
         if knobs.bandwidth_rule == "shaped":
-            return few_density(
-                particles,
-                log_weights,
-                min(chosen_shape(particles, weights, each).width * knobs.bandwidth, WIDEST),
-                scale,
-            )
+            width = min(chosen_shape(particles, weights, each).width * knobs.bandwidth, WIDEST)
+            return few_density(particles, log_weights, width, scale)
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
@@ -356,9 +342,8 @@ def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: A
     """Round kernels of the width that the rule `isotropic` or `median` gives."""
     (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"
     unit = 1.0 if given else typical_distance(particles, np.exp(log_weights), scale)
-    return DiagonalDensity(
-        particles, log_weights, particles, np.full(d, knobs.bandwidth * unit), m < d + 2 and not given
-    )
+    sds = np.full(d, knobs.bandwidth * unit)
+    return DiagonalDensity(particles, log_weights, particles, sds, m < d + 2 and not given)
 
 
 def smoothed_along(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:

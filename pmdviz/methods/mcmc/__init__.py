@@ -236,9 +236,7 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         ComputedTerms(partial(_pooled_terms, tuple(info.terms for info in infos))) if first.terms else {},
         partial(_pooled_paths, tuple(info.paths for info in infos)),
-        numbers={
-            s: v for s, v in first.numbers.items() if all(info.numbers[s] == v for info in infos)
-        },  # of all chains
+        numbers={s: v for s, v in first.numbers.items() if all(info.numbers[s] == v for info in infos)},
         update=first.update,
     )
 

@@ -41,13 +41,9 @@ NOT_TUNED = ("tune", False)
 
 def tune_knob(step: str) -> KnobSpec[bool]:
     """Whether the `step`, in words, is tuned."""
-    return Flag(
-        True,
-        basic=True,
-        label=f"Tune the {step}",
-        doc=f"The {step} is tuned to a target acceptance rate. Dual averaging takes the first 50 draws, or a burn-in "
-        f"that is given as a number; then the {step} stays fixed.",
-    )
+    averaging = "Dual averaging takes the first 50 draws, or a burn-in that is given as a number"
+    doc = f"The {step} is tuned to a target acceptance rate. {averaging}; then the {step} stays fixed."
+    return Flag(True, f"Tune the {step}", basic=True, doc=doc)
 
 
 class TunedKnobs(ChainKnobs):
@@ -311,10 +307,8 @@ class LeapfrogChain(Chain):
         start = position(state), state.log_joint, state.gradient
         if self._is_compiled(target, knobs):
             unit, most = target.scale, -(-rows // len(data))
-            found = hamiltonian(
-                *(target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most),
-                value_costs=int(not knobs.one_pass),
-            )
+            given = target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most
+            found = hamiltonian(*given, value_costs=int(not knobs.one_pass))
         else:
             found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
         if found.made < count:
@@ -329,13 +323,9 @@ class LeapfrogChain(Chain):
         if knobs.one_pass:
             found = found._replace(num_values=0 * found.num_values)
         values, gradients = found.num_values[: last + 1] * len(data), found.num_gradients[: last + 1] * len(data)
-        info = StepInfo(
-            _cost(int(values[-1]), int(gradients[-1])),
-            words,
-            events(diverged="the proposal was rejected" if found.diverged[last] else ""),
-            {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
-            terms,
-        )
+        happened = events(diverged="the proposal was rejected" if found.diverged[last] else "")
+        scalars = {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)}
+        info = StepInfo(_cost(int(values[-1]), int(gradients[-1])), words, happened, scalars, terms)
         if count == 1:  # a step within a block is never drawn
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), *way))
         return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))

@@ -14,6 +14,7 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Choice, Real
+from pmdviz.methods.step import Scalar
 from pmdviz.targets import Target
 
 RBF = "rbf"
@@ -51,10 +52,8 @@ def forces(particles: Array, scores: Array, h: float, kernel: str = RBF, weights
     value, slope = KERNELS[kernel].value(r) * w, KERNELS[kernel].slope(r) * w
     drive = value @ scores / total
     repulsion = 2 / h * (start * slope.sum(axis=1, keepdims=True) - slope @ particles) / total
-    return {
-        "drive": np.stack([start, start + drive], axis=1),
-        "repulsion": np.stack([start, start + repulsion], axis=1),
-    }
+    ends = {"drive": start + drive, "repulsion": start + repulsion}
+    return {name: np.stack([start, end], axis=1) for name, end in ends.items()}
 
 
 def parts_of_force(
@@ -114,12 +113,11 @@ RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance.
 in the code of Liu and Wang; enough for d ≤ 3. Median² / (2 log m): half of that, as in Han's thesis; the variance
 collapses from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median
 distance within a mode. Fixed: h is the square of the given number."""
+POSITIVE = (1e-6, 1_000_000)
 GIVEN = ("length_scale_rule", "given")
 WIDTH_DOC = "√h of the kernel, a function of |x-y|²/h: particles repel one another over this distance."
 WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
-GIVEN_WIDTH = Real(
-    0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=WIDTH_DOC
-)
+GIVEN_WIDTH = Real(0.3, POSITIVE, (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=WIDTH_DOC)
 
 
 class WidthKnobs(Protocol):
@@ -128,6 +126,16 @@ class WidthKnobs(Protocol):
     length_scale_rule: str
     length_scale: float
     median: str
+
+
+def width_scalar(unit: str) -> Scalar:
+    """How wide the kernel of a step was."""
+    return Scalar("length_scale", "kernel width", unit, True)
+
+
+def move_scalar(unit: str) -> Scalar:
+    """The root mean square move of the particles."""
+    return Scalar("typical_move", "typical move", unit, True)
 
 
 def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
@@ -188,11 +196,14 @@ def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
         return np.log(np.abs(factors)).sum(axis=1), np.sign(factors).prod(axis=1)
 
 
+def is_growing(diagonal: Array, step: float, least: float) -> bool:
+    """Whether the diagonal of I + step J is at least `least` everywhere."""
+    return bool(1 + step * diagonal.min() >= least)
+
+
 DETERMINANTS = {
     "exact": Determinant(compiled.transport, compiled.log_determinants, compiled.is_monotone),
-    "first_order": Determinant(
-        compiled.transport_diagonal, first_order, lambda J, step, least: 1 + step * J.min() >= least
-    ),
+    "first_order": Determinant(compiled.transport_diagonal, first_order, is_growing),
 }
 
 

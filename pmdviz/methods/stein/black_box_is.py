@@ -12,7 +12,7 @@ from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
-from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
+from pmdviz.methods.stein import GIVEN_WIDTH, POSITIVE, WIDTH_RULE, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.methods.weighting import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
@@ -22,6 +22,9 @@ MOST = 3000  # iterations
 GRADIENT, GRADIENT_FREE = "gradient", "gradient_free"
 SCORES = {GRADIENT_FREE: "proposal", GRADIENT: "target"}
 IS_GAUSSIAN = ("proposal", "gaussian")
+
+
+PROPOSAL_SD = Real(1.5, POSITIVE, (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN)
 
 
 class BlackBoxISKnobs(SmoothingKnobs):
@@ -48,9 +51,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     alpha = Real(0.0, (-1, 10), (-1, 1), "Power of p in the kernel", acts="restart", only_if=("score", GRADIENT))
     proposal = Choice("q0", {"q0": "prior, or q₀", "gaussian": "round Gaussian"}, "Proposal ρ", acts="restart")
     proposal_mean = Real(0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=IS_GAUSSIAN)
-    proposal_sd = Real(
-        1.5, (1e-6, 1_000_000), (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN
-    )
+    proposal_sd = PROPOSAL_SD
     length_scale_rule = WIDTH_RULE.at("liu_wang")
     length_scale = GIVEN_WIDTH.at(0.3)
     median = "exact"  # of so few points
@@ -103,10 +104,8 @@ NEGLIGIBLE = 1e-8  # of the largest p/rho: points below have weight 0, and rho/p
 CLOSE = 1e-6  # duality gap: a share of u'Ku at which the weights are final
 UNSOLVED = 0.1  # gap at which a stopped descent is not said to have arrived
 FEWEST = 5.0  # effective points
-IMPORTANCE, CORRECTION = (
-    Term("importance", "importance weight", "log w"),
-    Term("correction", "correction", "+ log(u/w)"),
-)
+IMPORTANCE = Term("importance", "importance weight", "log w")
+CORRECTION = Term("correction", "correction", "+ log(u/w)")
 
 
 class BlackBoxISState(NamedTuple):
@@ -214,10 +213,8 @@ class BlackBoxIS(SmoothedMethod):
         if len(state.particles) >= FEWEST > ess:
             return f"{ess:.1f} effective points: too few for their errors to cancel; draw points nearer to it"
         if state.iterations >= MOST and state.gap > UNSOLVED * state.value:
-            return (
-                f"not converged after {state.iterations:,} iterations: KSD² may be up to "
-                f"{state.gap / state.value:.0%} above its least"
-            )
+            gap = f"{state.gap / state.value:.0%}"
+            return f"not converged after {state.iterations:,} iterations: KSD² may be up to {gap} above its least"
         return ""
 
 
@@ -268,10 +265,8 @@ def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> B
     weights[rows], ahead[rows] = found.u, found.ahead
     with np.errstate(divide="ignore"):
         log_weights = normalise(np.log(weights))
-    return state._replace(
-        log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap,
-        iterations=state.iterations + count, iteration=state.iteration + 1,
-    )  # fmt: skip
+    state = state._replace(iterations=state.iterations + count, iteration=state.iteration + 1)
+    return state._replace(log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap)
 
 
 def terms_of(state: BlackBoxISState) -> dict[str, Array]:

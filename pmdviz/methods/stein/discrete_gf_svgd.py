@@ -17,7 +17,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
-from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
+from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, move_scalar, parts_of_force, width_scalar
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
 from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
@@ -96,10 +96,8 @@ class QuantileBins:
     def __init__(self, values: tuple[float, ...], base: Base, num_bins: int = 0) -> None:
         self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
         if self.num_bins < len(values) or self.num_bins % len(values):
-            raise InputError(
-                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each: all "
-                f"values must have the same mass; got {num_bins}"
-            )
+            words = f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each"
+            raise InputError(f"{words}: all values must have the same mass; got {num_bins}")
         edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
         self.edges = edges
@@ -222,11 +220,9 @@ def log_target(target: Target, particles: Array, batch: Array) -> Array:
     if log_p.min() > -np.inf:
         return log_p
     at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
-    words = (
-        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
-        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
-    )
-    raise TargetError(words, at, rows)
+    words = f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}"
+    cause = "the weight rho/p of a particle there is infinite; gradient-free SVGD needs every state to be possible"
+    raise TargetError(f"{words}: {cause}", at, rows)
 
 
 def ranked(log_ratio: Array) -> Array:
@@ -296,8 +292,8 @@ class DiscreteGFSVGD(BatchMethod):
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
         optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of x", True),
-        Scalar("typical_move", "typical move", "units of x", True),
+        width_scalar("units of x"),
+        move_scalar("units of x"),
         Scalar("ess_of_ratios", "ESS of the weights in the force", "particles", True),
         Scalar("distinct_states", "distinct states", "states", True),
     )
@@ -381,15 +377,11 @@ class DiscreteGFSVGD(BatchMethod):
         if state.iteration == 0 or m == 1:
             return ""
         if (state.particles == state.particles[0]).all():
-            return (
-                f"all {m:,} particles are in the same state: q has no mass elsewhere; use more particles, a larger "
-                "RBF width factor, or a wider start"
-            )
+            cure = "use more particles, a larger RBF width factor, or a wider start"
+            return f"all {m:,} particles are in the same state: q has no mass elsewhere; {cure}"
         if state.ess < max(1.5, FEW * m):
-            return (
-                f"ESS {state.ess:.1f} of the weights in the force: few of {m:,} particles decide where all go; a "
-                "smoother surrogate or ranks spread the weight"
-            )
+            few = f"few of {m:,} particles decide where all go; a smoother surrogate or ranks spread the weight"
+            return f"ESS {state.ess:.1f} of the weights in the force: {few}"
         return ""
 
 
@@ -422,13 +414,9 @@ def _moved(state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnob
 def step_info(before: State, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
     """The result of a step on `rows` rows."""
     now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
-    scalars = {
-        "step_size": eps,
-        "length_scale": width,
-        "typical_move": float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean())),
-        "ess_of_ratios": now.ess,
-        "distinct_states": distinct(now.particles),
-    }
+    move = float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean()))
+    scalars = {"step_size": eps, "length_scale": width, "typical_move": move}
+    scalars |= {"ess_of_ratios": now.ess, "distinct_states": distinct(now.particles)}
     flips, pairs = np.count_nonzero(now.particles != before.particles), rows * len(now.particles)
     words = f"step {eps:.3g} · kernel width {width:.3g} · ESS of the weights {now.ess:.3g} · {flips:,} values changed"
     smooth = is_smooth(knobs, target)

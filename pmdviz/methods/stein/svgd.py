@@ -125,6 +125,9 @@ class SVGDState(NamedTuple):
     h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
 
 
+MOVES = stein.width_scalar("units of θ"), stein.move_scalar("units of θ")
+
+
 class SVGD(SmoothedMethod, BatchMethod):
     """Stein variational gradient descent.
 
@@ -152,12 +155,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     requires = frozenset({"reals", "gradient"})
     varies_less = stein.APART
     kernel_groups = ("svgd",)
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of θ", True),
-        Scalar("typical_move", "typical move", "units of θ", True),
-        optimisers.TEMPERATURE,
-    )
+    scalars = (optimisers.STEP_SIZE, *MOVES, optimisers.TEMPERATURE)
 
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
     update = update_towards("p(θ_j | batch)")
@@ -175,13 +173,10 @@ class SVGD(SmoothedMethod, BatchMethod):
         x, beta, annealed = state.particles, temperature(state.iteration, knobs), knobs.annealing == "on"
         scores = tempered_scores(target, x, batch, beta)
         (particles, first, second), info, h = moved_along(state, scores, target, knobs, beta)
-        info = info._replace(
-            cost=Cost(len(batch), 0, len(batch) * len(x)),
-            words=f"{resize}step {info.step_size:.3g} · batch of {len(batch):,} · {info.words}",
-            parents=rows,
-            numbers={**info.numbers, "β": beta} if annealed else info.numbers,
-            update=ANNEALED if annealed else None,
-        )
+        words = f"{resize}step {info.step_size:.3g} · batch of {len(batch):,} · {info.words}"
+        info = info._replace(cost=Cost(len(batch), 0, len(batch) * len(x)), words=words, parents=rows)
+        if annealed:
+            info = info._replace(numbers={**info.numbers, "β": beta}, update=ANNEALED)
         return SVGDState(particles, state.log_weights, first, second, state.iteration + 1, h), info
 
     def unfinished(self, state: SVGDState, knobs: SVGDKnobs) -> str:
@@ -198,10 +193,8 @@ class SVGD(SmoothedMethod, BatchMethod):
         m, d = state.particles.shape
         kept = stein.kept_variance(state.particles, state.h) if knobs.kernel == stein.RBF and m > 1 else 1.0
         if kept < COLLAPSED:
-            return (
-                f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; "
-                f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
-            )
+            cure = f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
+            return f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; {cure}"
         return super().caveat(state, knobs)
 
 
@@ -217,14 +210,10 @@ def moved_along(
     particles = x + size * target.scale * direction
     moved, annealed = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean())), knobs.annealing == "on"
     scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved}
-    info = StepInfo(
-        Cost(),
-        f"kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}" + (f" · β = {beta:.3g}" if annealed else ""),
-        scalars=scalars | ({"temperature": beta} if annealed else {}),
-        terms=paced(knobs.optimiser, memory, size * target.scale, target.scale, partial(stein.parts_of_force, *given)),
-        paths=partial(stein.forces, *given),
-        numbers={"ε": size},
-    )
+    scalars |= {"temperature": beta} if annealed else {}
+    words = f"kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}" + (f" · β = {beta:.3g}" if annealed else "")
+    terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, partial(stein.parts_of_force, *given))
+    info = StepInfo(Cost(), words, (), scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
     return (particles, first, second), info, h
 
 
@@ -347,10 +336,9 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
 
     Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
     """
-    for values, words in (
-        (log_p, "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"),
-        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
-    ):
+    of_target = "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"
+    of_surrogate = "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"
+    for values, words in ((log_p, of_target), (log_rho, of_surrogate)):
         bad = ~np.isfinite(values)
         if bad.any():
             at = points[bad][0]
@@ -365,6 +353,9 @@ FEW = 0.05  # ESS of the weights as a share of the particles: below it they do n
 EXPLODED = 100.0  # times the prior's variance
 INVERTED = "inverted"
 WEIGHTS = {"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"}
+
+
+WIDER = "× the particles'"  # the unit of a variance
 
 
 class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
@@ -387,9 +378,7 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
 
     num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000), acts="copies")
     surrogate = Choice(MOMENTS, TITLES, "Surrogate ρ", basic=True)
-    surrogate_ratio = Real(
-        3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", "× the particles'", log=True, only_if=FITTED
-    )
+    surrogate_ratio = Real(3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", WIDER, log=True, only_if=FITTED)
     surrogate_mean = Real(0.0, (-1_000_000, 1_000_000), (-10, 10), "Surrogate mean", "units of θ", only_if=IS_GIVEN)
     surrogate_sd = Real(1.0, (1e-6, 1_000_000), (0.1, 10), "Surrogate sd", "prior sds", log=True, only_if=IS_GIVEN)
     surrogate_width = Real(12.0, (1e-3, 100_000), (0.5, 50), "Surrogate width", UNIT, log=True, only_if=HAS_KERNELS)
@@ -415,6 +404,9 @@ class GFSVGDState(NamedTuple):
     log_ratios: Array  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
     growth: float  # of the particles' variance, in prior variances
+
+
+SURROGATE_ESS = Scalar("surrogate_ess", "ESS of ρ/p", "particles", True)
 
 
 class GFSVGD(SmoothedMethod):
@@ -444,13 +436,7 @@ class GFSVGD(SmoothedMethod):
     varies_less = stein.APART
     kernel_groups = ("responsibilities", "svgd")
     usual_steps = 500
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of θ", True),
-        Scalar("typical_move", "typical move", "units of θ", True),
-        Scalar("surrogate_ess", "ESS of ρ/p", "particles", True),
-        optimisers.TEMPERATURE,
-    )
+    scalars = (optimisers.STEP_SIZE, *MOVES, SURROGATE_ESS, optimisers.TEMPERATURE)
     paths = (Path("drive", "uphill on ρ", True), Path("repulsion", "apart", True))
     update = flow_update(
         "Σ_j w_j k(θ_j, θ) ∇ log ρ(θ_j)", "Σ_j w_j ∇_j k(θ_j, θ)", "the surrogate ρ, weighted by w ∝ ρ/p", momentum()
@@ -474,12 +460,9 @@ class GFSVGD(SmoothedMethod):
         log_w = log_ratios(log_rho, log_p, x, knobs.weighting == INVERTED)
         (particles, first, second), info, _ = moved_along(state, scores, target, knobs, beta, np.exp(log_w))
         ess, arrays = effective_sample_size(log_w), (particles, state.log_weights, first, second, x, log_p, log_w)
-        info = info._replace(
-            cost=Cost(len(batch), len(batch) * len(x)),
-            words=f"{resize}step {info.step_size:.3g} · ESS of ρ/p {ess:.3g} · {info.words}",
-            scalars={**info.scalars, "surrogate_ess": ess},
-            parents=rows,
-        )
+        words = f"{resize}step {info.step_size:.3g} · ESS of ρ/p {ess:.3g} · {info.words}"
+        info = info._replace(cost=Cost(len(batch), len(batch) * len(x)), words=words, parents=rows)
+        info = info._replace(scalars={**info.scalars, "surrogate_ess": ess})
         return GFSVGDState(*arrays, state.iteration + 1, growth(particles, target.scale)), info
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
@@ -509,18 +492,15 @@ class GFSVGD(SmoothedMethod):
             return ""
         m = len(state.particles)
         if state.growth > EXPLODED:
-            return (
-                "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
-                "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
-            )
+            words = "particles diverged: their variance is more than 100 times the prior's, and the run ends here"
+            cure = "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
+            return f"{words}; {cure}"
         if known := self.unfinished(state, knobs):
             return known
         ess = effective_sample_size(state.log_ratios)
         if ess < max(FEW * m, 2) and m > 2:
-            return (
-                f"{ess:.1f} effective particles in ρ/p: few particles exert all of the force, "
-                "and the others move without regard to the posterior; use a surrogate nearer to it"
-            )
+            words = "few particles exert all of the force, and the others move without regard to the posterior"
+            return f"{ess:.1f} effective particles in ρ/p: {words}; use a surrogate nearer to it"
         return super().caveat(state, knobs)
 
 
