@@ -256,10 +256,8 @@ class CustomTarget(InBlocks, Target[Knobs]):
         values = [np.unique(column) for column in draws.T]
         if all(1 < len(each) <= FEW_VALUES for each in values):
             known = ", ".join(f"{value:g}" for value in values[0])
-            raise InputError(
-                f"sample_prior gives only the values {known}; for such states give "
-                f"space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
-            )
+            cure = f"for such states give space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
+            raise InputError(f"sample_prior gives only the values {known}; {cure}")
 
     def _check_functions(self, theta: Array) -> None:
         prior = self.log_prior(theta)
@@ -302,10 +300,9 @@ class CustomTarget(InBlocks, Target[Knobs]):
         slope, given = (float(change / (2 * step)) for change in (values[0] - values[1], slopes @ (ends[0] - ends[1])))
         noise = 8 * self._eps * float(np.abs(values).max()) / step
         if np.isfinite(slope) and abs(slope - given) > 1e-3 * (1 + abs(slope) + abs(given)) + noise:
-            raise InputError(
-                f"grad_log_prior + grad_log_likelihood do not fit the densities: at theta = {theta[0]} they give a "
-                f"slope of {given:.6g} where a finite difference gives {slope:.6g}{self._in_words()}"
-            )
+            slopes_in_words = f"a slope of {given:.6g} where a finite difference gives {slope:.6g}{self._in_words()}"
+            words = f"do not fit the densities: at theta = {theta[0]} they give {slopes_in_words}"
+            raise InputError(f"grad_log_prior + grad_log_likelihood {words}")
 
     def _in_words(self) -> str:
         return " (the functions compute in float32: float64 would tell more)" if self._eps > 1e-10 else ""
@@ -317,11 +314,10 @@ class CustomTarget(InBlocks, Target[Knobs]):
         parts = self.log_likelihood(theta, self.data_rows[:cut]) + self.log_likelihood(theta, self.data_rows[cut:])
         finite, rtol, atol = np.isfinite(whole), max(1e-6, 1e4 * self._eps), max(1e-6, 16 * self._eps) * self.num_data
         if not np.allclose(parts[finite], whole[finite], rtol=rtol, atol=atol):
-            raise InputError(
-                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): the two "
-                f"halves of the data give {parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}"
-                "; one that is not a sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
-            )
+            words = "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean)"
+            found = f"{parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}"
+            cure = "one that is not a sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
+            raise InputError(f"{words}: the two halves of the data give {found}; {cure}")
 
     def _fingerprint(self) -> dict[str, Json]:
         """The values that a recipe stores to tell whether another target is the same."""

@@ -160,9 +160,17 @@ class InLatentScales:
 
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
-REGRESSION_TABLE = TableForm(
-    "Columns of inputs, then one with the outcome, a number.", most=ANY, outcome="number", held_out=2
-)
+OF_INPUTS = "Columns of inputs, then one with the outcome, a number."
+REGRESSION_TABLE = TableForm(OF_INPUTS, most=ANY, outcome="number", held_out=2)
+REGRESSIONS = {
+    "curve": "a curve, one input",
+    "simulated": "simulated, 20 inputs",
+    "randhie": "visits to doctors (RAND)",
+    "fair": "affairs (Fair)",
+    "breast_cancer": "breast cancer",
+}
+BY_RELU = dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")
+RESPONSES, CLASSES = {"real": "a number", "binary": "one of two classes"}, {"fair": "binary", "breast_cancer": "binary"}
 BULK = 0.998  # of the prior, in the view box
 
 
@@ -183,30 +191,12 @@ class RegressionNetOptions(TargetOptions):
         degrees of freedom and scale √(β₀/α₀).
     """
 
-    data = data_source(
-        {
-            "curve": "a curve, one input",
-            "simulated": "simulated, 20 inputs",
-            "randhie": "visits to doctors (RAND)",
-            "fair": "affairs (Fair)",
-            "breast_cancer": "breast cancer",
-        }
-    )
-    response = Choice(
-        "real",
-        {"real": "a number", "binary": "one of two classes"},
-        "Response",
-        default_by=("data", {"fair": "binary", "breast_cancer": "binary"}),
-    )
+    data = data_source(REGRESSIONS)
+    response = Choice("real", RESPONSES, "Response", default_by=("data", CLASSES))
     num_data = data_points(200)
     layers = Whole(1, (1, 6), label="Hidden layers", default_by=("data", {"simulated": 2}))
     hidden = Whole(20, (1, 1000), (2, 100), "Hidden units H", "a layer", log=True)
-    units = Choice(
-        "tanh",
-        {"tanh": "tanh", "relu": "ReLU"},
-        "Hidden units are",
-        default_by=("data", dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")),
-    )
+    units = Choice("tanh", {"tanh": "tanh", "relu": "ReLU"}, "Hidden units are", default_by=("data", BY_RELU))
     scale_shape = Real(1.0, (0.1, 100), (0.5, 10), "Shape α₀ of τ", log=True)
     scale_rate = Real(0.01, (1e-6, 1e6), (1e-4, 10), "Rate β₀ of τ", "w²", log=True)
     data_seed = data_seed()

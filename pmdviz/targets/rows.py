@@ -62,11 +62,8 @@ def _two(source: str, labels: Array, pair: str) -> tuple[Array, Array]:
     one, zero = (float(label) for label in pair.split("-"))
     if not {one, zero} <= found:
         some = ", ".join(f"{label:g}" for label in sorted(found)[:5]) + ", ..." * (len(found) > 5)
-        raise InputError(
-            f"the last column of data {shown(source)} must hold the labels 0 and 1, or -1 and 1, or both of pair "
-            f"{pair}; it holds {some}",
-            "data",
-        )
+        words = f"must hold the labels 0 and 1, or -1 and 1, or both of pair {pair}; it holds {some}"
+        raise InputError(f"the last column of data {shown(source)} {words}", "data")
     kept = np.flatnonzero((labels == one) | (labels == zero))
     return kept, (labels[kept] == one).astype(np.float64)
 
@@ -129,11 +126,8 @@ def read_classes(
     table, unit = labelled_rows(source, form)
     labels = np.unique(table[:, -1])
     if not 2 <= len(labels) <= MOST_CLASSES:
-        raise InputError(
-            f"the last column of data {shown(source)} must hold from 2 to {MOST_CLASSES} different classes; "
-            f"it holds {len(labels):,}",
-            "data",
-        )
+        words = f"must hold from 2 to {MOST_CLASSES} different classes; it holds {len(labels):,}"
+        raise InputError(f"the last column of data {shown(source)} {words}", "data")
     check_most("num_data", num_data, len(table) - 1, source, HELD_OUT)
     order = np.random.default_rng(seed).permutation(len(table))
     train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
@@ -187,20 +181,16 @@ def read_columns(source: str, form: TableForm, columns: int, num_rows: int, abov
     check_most("columns", columns, table.shape[1], source)
     one = labels > above
     if one.all() or not one.any():
-        raise InputError(
-            f"all rows of data {shown(source)} are of one class: class 1 is above class_above = {above:g}, and their "
-            f"labels lie between {labels.min():g} and {labels.max():g}",
-            "data",
-        )
+        words = f"all rows of data {shown(source)} are of one class: class 1 is above class_above = {above:g}"
+        between = f"their labels lie between {labels.min():g} and {labels.max():g}"
+        raise InputError(f"{words}, and {between}", "data")
     rows = _drawn(one, num_rows, seed)
     features, names = table[rows, :columns], names[:columns]
     constant = np.flatnonzero(np.ptp(features, axis=0) == 0)
     if len(constant):
-        raise InputError(
-            f"column {names[constant[0]]!r} of data {shown(source)} has the same value in all {len(features):,} rows "
-            "drawn and tells nothing; draw more rows, or leave it out of the file",
-            "data",
-        )
+        words = f"column {names[constant[0]]!r} of data {shown(source)} has the same value"
+        cure = "tells nothing; draw more rows, or leave it out of the file"
+        raise InputError(f"{words} in all {len(features):,} rows drawn and {cure}", "data")
     features = (features - features.mean(axis=0)) / features.std(axis=0)
     return features, np.where(one[rows], 1.0, -1.0), names
 
@@ -364,11 +354,8 @@ def _with_classes(table: Array, source: str, num_data: int) -> Array:
         return np.column_stack([table[:, :-1], y > y[:num_data].mean()])
     values = np.unique(y)
     if len(values) != 2:
-        raise InputError(
-            f"the last column of data {shown(source)} must hold two values for response 'binary'; it holds "
-            f"{len(values):,}",
-            "response",
-        )
+        words = f"must hold two values for response 'binary'; it holds {len(values):,}"
+        raise InputError(f"the last column of data {shown(source)} {words}", "response")
     return np.column_stack([table[:, :-1], y == values[1]])
 
 
@@ -451,10 +438,8 @@ def _parsed(text: str, where: str, start: int) -> Array:
 
 def _check(table: Array, where: str, start: int) -> Array:
     if table.shape[1] != FEATURES + 1 or not len(table):
-        raise InputError(
-            f"a line of file {where} must hold a year and {FEATURES} features, {FEATURES + 1} numbers; "
-            f"it holds {table.shape[1]}"
-        )
+        words = f"must hold a year and {FEATURES} features, {FEATURES + 1} numbers; it holds {table.shape[1]}"
+        raise InputError(f"a line of file {where} {words}")
     bad = np.argwhere(~np.isfinite(table))
     if len(bad):
         row, column = bad[0]
@@ -462,10 +447,8 @@ def _check(table: Array, where: str, start: int) -> Array:
     outside = np.flatnonzero((table[:, 0] < YEARS[0]) | (table[:, 0] > YEARS[1]))
     if len(outside):
         at = outside[0]
-        raise InputError(
-            f"the first column of file {where} must be a year from {YEARS[0]} to {YEARS[1]}; "
-            f"line {start + at + 1:,} has {table[at, 0]:g}"
-        )
+        words = f"must be a year from {YEARS[0]} to {YEARS[1]}; line {start + at + 1:,} has {table[at, 0]:g}"
+        raise InputError(f"the first column of file {where} {words}")
     return table
 
 

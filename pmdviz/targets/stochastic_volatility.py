@@ -33,6 +33,7 @@ SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), s
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
+UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
 TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
 
 
@@ -56,12 +57,7 @@ class StochasticVolatilityOptions(TargetOptions):
     persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))
     shock = Real(0.5, (0.01, 5), (0.05, 1), "True σ", only_if=("data", "simulated"))
     factors = Choice("three", {"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"}, "Mean field")
-    mean_update = Choice(
-        "derived",
-        {"derived": "as derived", "printed": "as printed, with T - 1"},
-        "Mean-field update of μ",
-        only_if=("factors", "three"),
-    )
+    mean_update = Choice("derived", UPDATES_OF_MU, "Mean-field update of μ", only_if=("factors", "three"))
     data_seed = data_seed()
 
 
@@ -197,10 +193,9 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
         """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
-            precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = likelihoods.volatility_mean_terms(
-                phi, particles, PATH, later if self.options.mean_update == "printed" else 1
-            )
+            precision = closed["σ²"][0] / closed["σ²"][1]
+            later = self.num_data - 1 if self.options.mean_update == "printed" else 1
+            factor, product = likelihoods.volatility_mean_terms(phi, particles, PATH, later)
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
@@ -345,9 +340,6 @@ def _of_file(source: str, form: TableForm) -> Array:
     skipped = np.flatnonzero(np.diff(first) != 1)
     if width > 1 and (first == np.round(first)).all() and len(skipped):
         before, after = first[skipped[0]], first[skipped[0] + 1]
-        raise InputError(
-            f"the first column of data {shown(source)} numbers the returns, and after {before:g} comes {after:g}; "
-            "a series must have no gaps",
-            "data",
-        )
+        words = f"the first column of data {shown(source)} numbers the returns, and after {before:g} comes {after:g}"
+        raise InputError(f"{words}; a series must have no gaps", "data")
     return table[:, -1]
