@@ -1,6 +1,6 @@
 """Reads a lesson: Markdown with a YAML head, and a MyST fence `{step} name` for each step, with a YAML block in it.
 
-And makes those of the practice, which have no file.
+The lessons of the practice have no file: they are made here.
 """
 
 from __future__ import annotations

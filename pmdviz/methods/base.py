@@ -47,7 +47,7 @@ def usual_rows(target: Target) -> int:
 
 
 Need = tuple[str, Value, str, Value]  # a knob, one of its values, what that needs, and the value to take without it
-Stepped = tuple[State, StepInfo]  # what a step gives: the next state, and what is shown of the step
+Stepped = tuple[State, StepInfo]  # what a step gives: the next state and its StepInfo
 
 
 class Method(Generic[State, Own]):

@@ -119,7 +119,7 @@ def read_classes(
 ) -> tuple[Array, Array, tuple[float, ...], ImageShape]:
     """`num_data` rows of a source drawn without replacement, and of the rest at most MOST_HELD_OUT held out.
 
-    A row (F + 1,) is inputs from -1 to 1 and a class from 0 on; the labels are those of each class in the source.
+    A row (F + 1,) is inputs from -1 to 1 and a class from 0 on; a label is what the source calls a class.
     A pixel goes from -1, dark, to 1, bright; in a table a column's range over the rows to learn from does. Raises
     InputError for too few rows and for labels that are fewer than two or more than MOST_CLASSES.
     """

@@ -8,7 +8,7 @@ import pytest
 from pmdviz.errors import TargetError
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import checked_log_density
-from pmdviz.methods.stein import squared_width
+from pmdviz.methods.stein import leaders_width, squared_width
 from pmdviz.methods.stein.svgd import (
     TITLES,
     GaussianSurrogate,
@@ -16,7 +16,6 @@ from pmdviz.methods.stein.svgd import (
     growth,
     log_ratios,
     made_surrogate,
-    surrogate_width,
 )
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
@@ -83,7 +82,7 @@ def test_surrogates_are_what_their_names_say():
     moments = made_surrogate(x, log_p, knobs, target)
     np.testing.assert_allclose(moments.cov, 1.5 * np.cov(x.T, ddof=0), rtol=1e-6)
     np.testing.assert_allclose(moments.mean, x.mean(axis=0))
-    h = surrogate_width(x, 12.0, target)
+    h = leaders_width(x, 12.0)
     squared = ((x[:, None] - x) ** 2).sum(axis=2)
     assert h == pytest.approx(12 * np.median(squared[np.triu_indices(40, 1)]) / (2 * np.log(41)), rel=0.02)
     for name, masses in (("kernels", np.ones(40)), ("density", np.exp(log_p))):

@@ -360,7 +360,7 @@ def _cost(values: int, gradients: int) -> Cost:
 
 def _words(found: Trajectories, state: TunedState, time_step: float, num_steps: int, tuning: bool) -> str:
     last = found.made - 1
-    parts = [verdict_words(found.accepted[last], state, " (the trajectory diverged)" * found.diverged[last])]
+    parts = [verdict_words(found.accepted[last], state, " (the trajectory diverged)" * int(found.diverged[last]))]
     parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
     parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]
     return " · ".join(parts)
