@@ -374,14 +374,10 @@ class Frame:
     def replaced(self, **parts: Any) -> Frame:
         """The moment under other knobs or another budget; its computed values are kept unless a knob redraws it."""
         other = replace(self, **parts)
-        redraw = other.knobs is not self.knobs and any(
-            spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
-            for name, spec in self.knobs.specs().items()
-        )
-        kept = (
-            () if redraw else ("densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws")
-        )
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
+        drawn_by = [name for name, spec in self.knobs.specs().items() if spec.acts == "at once"]
+        if other.knobs is self.knobs or all(getattr(other.knobs, k) == getattr(self.knobs, k) for k in drawn_by):
+            kept = "densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws"
+            other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
     def without_caches(self) -> Frame:
@@ -417,6 +413,7 @@ class Frame:
 
     def row(self, left_out: frozenset[str] = frozenset()) -> Row:
         """The frame's row in the history, without the metrics `left_out`."""
+        counts = "rejuvenations", "limited_steps", "density_evaluations", "gradient_evaluations", "evaluations"
         return {
             "iteration": self.iteration,
             "visited": self.visited,
@@ -425,11 +422,7 @@ class Frame:
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,
             **{each.name: self.info.scalars.get(each.name) if self.info else None for each in self.method.scalars},
-            "rejuvenations": self.rejuvenations,
-            "limited_steps": self.limited_steps,
-            "density_evaluations": self.density_evaluations,
-            "gradient_evaluations": self.gradient_evaluations,
-            "evaluations": self.evaluations,
+            **{name: getattr(self, name) for name in counts},
         }
 
 

@@ -146,11 +146,9 @@ class History:
         """The same to be read only: from one call to the next the new rows alone are added."""
         fresh = self._rows[self._num_built() :]
         if fresh:
-            names = self._rows[0]
-            added = {name: _column([row[name] for row in fresh]) for name in names}
-            self._built = {
-                name: np.concatenate([self._built.get(name, added[name][:0]), added[name]]) for name in names
-            }
+            added = {name: _column([row[name] for row in fresh]) for name in self._rows[0]}
+            had = {name: self._built.get(name, column[:0]) for name, column in added.items()}
+            self._built = {name: np.concatenate([had[name], column]) for name, column in added.items()}
         return self._built
 
 
@@ -217,10 +215,8 @@ class Run:
         Raises InputError for points that are not finite numbers, and where q is points without a density.
         """
         if isinstance(self.final.density, Points):
-            raise InputError(
-                f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points: use "
-                "`particles` and `weights` of the run"
-            )
+            words = f"a density needs a target of real coordinates; {self.target.name!r} is approximated by points"
+            raise InputError(f"{words}: use `particles` and `weights` of the run")
         points = self.target._points(points)  # noqa: SLF001, the check of every method of a target
         if not np.isfinite(points).all():
             bad = points[~np.isfinite(points).all(axis=1)][0]
@@ -259,10 +255,8 @@ class Run:
         if self._stands_at_end or self.final.iteration == 0:
             return self.recipe.until(self.final.iteration, self.recipe.budget)
         if not self._moved:
-            raise InputError(
-                "no budget ends where this run is, because its last step visited no data: go a step on or back, or use "
-                "its Python lines or the whole recipe"
-            )
+            words = "no budget ends where this run is, because its last step visited no data"
+            raise InputError(f"{words}: go a step on or back, or use its Python lines or the whole recipe")
         return self.recipe.until(self.final.iteration, self.final.spent)
 
     def to_python(self) -> str:

@@ -58,10 +58,8 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
     for iteration in sorted(later):
         session.advance(iteration - session.frame.iteration)
         if session.frame.iteration < iteration:
-            raise InputError(
-                f"the run ends after {session.frame.iteration:,} iterations, before the change at iteration "
-                f"{iteration:,}; raise its budget, or change the setting earlier"
-            )
+            ends = f"ends after {session.frame.iteration:,} iterations, before the change at iteration {iteration:,}"
+            raise InputError(f"the run {ends}; raise its budget, or change the setting earlier")
         for name in later[iteration]:
             if controls_of(session.recipe).get(name, "knobs") != "knobs":
                 raise InputError(f"{name!r} acts from the start of a run; put it at iteration 0")

@@ -169,18 +169,8 @@ class Progress:
 
     def to_json(self) -> str:
         """For the browser to keep."""
-        plain = {
-            "pmdviz_progress": FORMAT,
-            "lesson": self.lesson.name,
-            "path": self.path,
-            "answers": self.answers,
-            "verdicts": self.verdicts,
-            "hints": self.hints,
-            "reached": sorted(self.reached),
-            "revealed": sorted(self.revealed),
-            "scores": self.scores,
-            "done": self.done,
-        }
+        plain = {"pmdviz_progress": FORMAT, **vars(self), "lesson": self.lesson.name}
+        plain |= {"reached": sorted(self.reached), "revealed": sorted(self.revealed)}
         return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
     @classmethod

@@ -280,10 +280,8 @@ def own_folder() -> Path | None:
 
 
 def _files(folder: Traversable) -> dict[str, Traversable]:
-    found = sorted(
-        (one for one in folder.iterdir() if one.name.endswith(SUFFIX) and one.is_file()), key=lambda one: one.name
-    )
-    return {one.name.removesuffix(SUFFIX): one for one in found}
+    found = {one.name: one for one in folder.iterdir() if one.name.endswith(SUFFIX) and one.is_file()}
+    return {name.removesuffix(SUFFIX): found[name] for name in sorted(found)}
 
 
 # The lessons and challenges that are offered: name -> Lesson, in the order in which they are shown.
