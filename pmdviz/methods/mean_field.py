@@ -376,7 +376,8 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         """A block of every particle; then the moments, and the factors in closed form."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
-        weights, ridge = state.particles[:, : target.num_weights], ridge_of(state, target)
+        # ridge: E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)
+        weights, ridge = state.particles[:, : target.num_weights], (target.scale_prior.shape + 0.5) / state.scale_rates
         chosen = blocks(rng, weights, knobs.block_share)
         own = np.take_along_axis(weights, chosen, axis=1)
         points = np.repeat(weights.mean(axis=0)[None], len(weights), axis=0)
@@ -457,11 +458,6 @@ def moments(state: PMFVBNNState, gradients: Array, knobs: PMFVBNNKnobs) -> tuple
 def rates_of(weights: Array, target: Target) -> Array:
     """beta_0 + <w_j^2> / 2, the rates (d_w,) of q(tau_j)."""
     return target.scale_prior.rate + 0.5 * (weights**2).mean(axis=0)
-
-
-def ridge_of(state: PMFVBNNState, target: Target) -> Array:
-    """E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)."""
-    return (target.scale_prior.shape + 0.5) / state.scale_rates
 
 
 def noise_factor(misfit: float, target: Target) -> tuple[float, float]:

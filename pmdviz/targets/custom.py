@@ -127,7 +127,9 @@ class CustomTarget(InBlocks, Target[Knobs]):
         self.dim, self.parameter_names = self.space.dim, self.space.names
         self.blocks, self._own_blocks = self._blocks(blocks), blocks is not None
         self.judged_by = None if reference_draws is None else _checked_draws(reference_draws, self.dim)
-        self.data, self._bounds = None if data is None else _checked_data(data), bounds
+        self.data, self._bounds = None if data is None else as_array(data), bounds
+        if self.data is not None:
+            self.data.flags.writeable = False
         self._eps = float(np.finfo(float).eps)  # of the coarsest numbers that the functions give
         super().__init__()
 
@@ -361,24 +363,14 @@ def _checked_name(name: str) -> str:
 
 def _checked_space(space: Space | None, dim: int | None) -> Space:
     if space is None:
-        return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(_checked_dim(dim))])
+        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
+            raise InputError(f"dim must be a whole number from 1 to 1,000; got {shown(dim)}")
+        return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(int(dim))])
     if not isinstance(space, Space):
         raise InputError(f"space must be a pmdviz.Discrete or left out; got {shown(space)}")
     if dim is not None and dim != space.dim:
         raise InputError(f"dim must be the {space.dim} coordinates of space, or left out; got {shown(dim)}")
     return space
-
-
-def _checked_dim(dim: int | None) -> int:
-    if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
-        raise InputError(f"dim must be a whole number from 1 to 1,000; got {shown(dim)}")
-    return int(dim)
-
-
-def _checked_data(data: ArrayLike) -> Array:
-    array = as_array(data)
-    array.flags.writeable = False
-    return array
 
 
 def _checked_draws(draws: ArrayLike, dim: int) -> Array:

@@ -615,16 +615,13 @@ class GaussianMixtureExact(OnGrids):
         low, high = np.array(box).T
         sds = np.sqrt(np.diagonal(self.covs, axis1=-2, axis2=-1))
         inside = normal_cdf((high - self.means) / sds) - normal_cdf((low - self.means) / sds)  # (k, d)
-        shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if self._correlated else inside.prod(axis=1)
+        correlated = (self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any()
+        shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if correlated else inside.prod(axis=1)
         return float((self.weights * shares).sum())
 
     def narrowest(self, unit: Array) -> float:
         """Smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
         return float(np.linalg.svd(self._choleskys / np.asarray(unit)[:, None], compute_uv=False).min())
-
-    @property
-    def _correlated(self) -> bool:
-        return bool((self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any())
 
     def _whitened(self, points: Array, k: int) -> Array:
         """L_k^-1 x; not by BLAS, whose last bits depend on threads."""

@@ -40,7 +40,10 @@ class Base:
     def log_density(self, x: Array) -> Array:
         """log p0 of each entry of x, of any shape and in [-clip, clip], in nats."""
         mass = self._ends[1] - self._ends[0]
-        return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
+        exponents = self._exponents(x)
+        top = exponents.max(axis=-1)
+        total = top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
+        return total - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
 
     def score(self, x: Array) -> Array:
         """The derivative of log p0 at each entry of x: sum_c r_c(x) (mu_c - x), r the share of each component."""
@@ -113,11 +116,6 @@ class QuantileBins:
 def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) -> QuantileBins:
     """`each` bins of a base per value; kept, because every step needs them."""
     return QuantileBins(values, Base(spread, clip), each * len(values))
-
-
-def _log_sum(exponents: Array) -> Array:
-    top = exponents.max(axis=-1)
-    return top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
 
 
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
@@ -198,17 +196,13 @@ def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
     return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
-def smooth_map(x: Array, target: Target, steepness: float) -> tuple[Array, Array]:
-    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
-    return smooth_step(x, steepness, min(target.space.values), max(target.space.values))
-
-
 def surrogate(target: Target, x: Array, states: Array, batch: Array, knobs: DiscreteGFSVGDKnobs) -> tuple[Array, Array]:
     """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at latent points x and their states."""
     log_p, scores = log_target(target, states, batch), bins(target, knobs).base.score(x)
     if not is_smooth(knobs, target):
         return -log_p, scores
-    z, slope = smooth_map(x, target, knobs.steepness)
+    # sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative
+    z, slope = smooth_step(x, knobs.steepness, min(target.space.values), max(target.space.values))
     log_relaxed, gradient = target.log_relaxed_and_gradient(z, batch)
     scores += np.multiply(slope, gradient, out=slope)
     return log_relaxed - log_p, scores
