@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from bokeh.models import Column, Div, GlyphRenderer, HoverTool
 
-from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Picture
+from pmdviz.experiments import Chart, Ellipses, HeatMap, Picture
 from pmdviz.methods import Method
 from pmdviz.pictures import Mark
 from pmdviz.scenes import style

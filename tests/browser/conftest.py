@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from pmdviz.lab.controls.widgets import MORE
+from pmdviz.lab.panels.widgets import MORE
 from tests.support.browser import (
     HELPERS_JS,
     await_answer,

@@ -5,8 +5,8 @@ import re
 import pytest
 
 from pmdviz.experiments.theory import RecurrenceKnobs
-from pmdviz.lab.controls.sharing import Choice, asked_of
 from pmdviz.lab.links import experiment_query
+from pmdviz.lab.panels.sharing import Choice, asked_of
 from tests.browser.conftest import Lab, axe
 
 pytestmark = pytest.mark.ci

@@ -12,16 +12,18 @@ from pmdviz.densities.bandwidth import (
     LOCAL_SCALE,
     NEIGHBOUR_FRACTION,
     RULES,
+    WIDTHS,
+    Shape,
+    chosen_shape,
     covariance,
     isotropic,
     local,
     local_scale,
     median,
     neighbourhood_covariance,
+    shaped_density,
 )
-from pmdviz.densities.density import ShapedDensity, normalise
-from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDTHS, Shape, chosen_shape, shaped_density
+from pmdviz.densities.density import Grid, ShapedDensity, normalise
 from pmdviz.methods import METHODS
 from pmdviz.methods.weighting import from_density
 from tests.support.tables import looped

@@ -5,8 +5,7 @@ import pytest
 from scipy import stats
 
 from pmdviz.densities import product
-from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, variances
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import GaussianMixture, Grid, KernelDensity, effective_sample_size, normalise, variances
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.methods import particles as smoothing
 from pmdviz.methods.weighting import WIDTHS, SmoothingKnobs, smoothed

@@ -6,11 +6,10 @@ from arviz_stats.base import array_stats
 from scipy import stats
 from scipy.stats import dirichlet
 
+from pmdviz.densities.bandwidth import chosen_shape, shaped_density
 from pmdviz.densities.chains import k_hat, largest_trusted
-from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity
 from pmdviz.densities.product import DirichletMixture, ProductDensity, diagonal_density, marginal_on_grid
-from pmdviz.densities.shaped import chosen_shape, shaped_density
 from tests.support.tables import looped
 
 

@@ -9,15 +9,15 @@ import pytest
 from joblib import parallel_config
 
 from pmdviz.engine.recipe import fold, unfold
-from pmdviz.experiments.base import EXPERIMENTS, Size
+from pmdviz.experiments import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.lab import links
-from pmdviz.lab.controls.sharing import Choice, asked_of, read, usual
 from pmdviz.lab.links import Asked
 from pmdviz.lab.loop import work as experiment_work
 from pmdviz.lab.loop.work import ExperimentWork
-from pmdviz.lab.pages.theory import TheoryPage
+from pmdviz.lab.panels.sharing import Choice, asked_of, read, usual
+from pmdviz.lab.theory import TheoryPage
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped, refused
 

@@ -7,10 +7,10 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, failed_step_words
 from pmdviz.lab import Lab, css
-from pmdviz.lab.controls import commands
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop.recorded import NeedsKernels
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels import commands
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.views import figures

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
+from pmdviz.lab.race import Race
 from pmdviz.lessons.reading import read_lesson
 from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until
@@ -23,10 +23,10 @@ async def opened(lesson=LESSON, text="", link=None, **lab_parts):
     """A guide with its lab, whose lesson has begun, and a browser that draws every frame at once."""
     lab = Lab(keyboard=True, **{"num_particles": 60, "budget": 500, **lab_parts})
     drawing(lab.screen.ack)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", RacePage)}, "lab")
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", Race)}, "lab")
     guide = Guide(tabs, lab)
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.start()
     await until(lambda: lab._last is not None)
     guide.open(lesson, *([link] if link else []))

@@ -4,12 +4,11 @@ import math
 
 import pytest
 
+from pmdviz import experiments as forecast
 from pmdviz.data import files as data_files
 from pmdviz.engine import recipe as parts
 from pmdviz.engine.recipe import MAX_CHANGES, Recipe
-from pmdviz.experiments import base as forecast
 from pmdviz.experiments.running import EXPERIMENTS
-from pmdviz.lab.controls.setup import BUDGETS
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import (
     heaviest,
@@ -17,6 +16,7 @@ from pmdviz.lab.loop.limits import (
     step_seconds,
 )
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels.setup import BUDGETS
 from pmdviz.limits import variable
 from pmdviz.methods import METHODS
 from pmdviz.serve.pages import lab_page

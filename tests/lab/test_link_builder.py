@@ -5,8 +5,8 @@ from urllib.parse import unquote
 import pytest
 import segno
 
-from pmdviz.lab.controls.sharing import NO_CODE, LinkBuilder, qr_code
 from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.panels.sharing import NO_CODE, LinkBuilder, qr_code
 
 ADDRESS = "https://example.org/app?preset=two_modes&start=start"
 

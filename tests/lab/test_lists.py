@@ -2,7 +2,7 @@
 
 import pytest
 
-from pmdviz.lab.pages.lists import MethodsPage, Opening, opening
+from pmdviz.lab.plain_pages import MethodsPage, Opening, opening
 from pmdviz.methods import METHODS
 from pmdviz.methods.step import COLUMNS
 from pmdviz.scenes.trace_columns import GROUPS

@@ -24,9 +24,8 @@ from tornado.ioloop import IOLoop
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.frame_sender import Acknowledge, FrameSender
 from pmdviz.lab.loop.live import Live
-from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panel_internals import adopt
+from pmdviz.lab.panel_internals import THREADED, adopt, handed, in_a_while, is_closed, locked, soon
 from tests.lab.test_live import FakeScreen
 
 REQUEST = SimpleNamespace(arguments={}, cookies={}, headers={}, path="/")  # as much of one as Panel asks for

@@ -18,9 +18,9 @@ import pytest
 from PIL import Image
 
 import pmdviz
-from pmdviz.lab import notebook
-from pmdviz.lab.notebook import PNG, Still
+from pmdviz.lab import page as live_page
 from pmdviz.lab.notebook_widget import VERSION, scripts, self_contained
+from pmdviz.lab.page import PNG, Still
 from tests.lab.threads import until
 
 FOREIGN = re.compile(r"https?://[^\"'\\ )]+")
@@ -105,7 +105,7 @@ def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():
 
 async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
     caplog.set_level(logging.INFO, logger="panel")  # a log that is kept holds values of the page
-    monkeypatch.setattr(notebook, "GRACE_S", 0.0)
+    monkeypatch.setattr(live_page, "GRACE_S", 0.0)
     seen: list[weakref.ref] = []
 
     async def shown() -> tuple[Place, object]:
@@ -127,7 +127,7 @@ async def test_a_lab_that_nobody_has_is_freed(monkeypatch, caplog):
 
 
 async def test_a_race_whose_cell_is_taken_away_stops_with_all_its_entrants(monkeypatch):
-    monkeypatch.setattr(notebook, "GRACE_S", 0.0)
+    monkeypatch.setattr(live_page, "GRACE_S", 0.0)
     race = pmdviz.Race(["pmd", "svgd"], target="mixture", budget=500)
     place = Place(race)
     place.open()

@@ -171,7 +171,7 @@ def test_every_drawn_frame_is_a_point_with_the_number_that_the_status_says():
     runner, said = Runner(RECIPE), {}
     for _ in range(30):
         snapshot = runner.advance(1)
-        said[snapshot.frame.iteration] = snapshot.metrics["tv"]
+        said[snapshot.frame.iteration] = snapshot.frame.metrics["tv"]
     trace = snapshot.trace
     assert trace["iteration"].tolist() == list(range(31))
     assert trace["tv"][1:].tolist() == list(said.values())
@@ -216,7 +216,7 @@ def test_traces_that_were_chosen_late_have_every_frame_from_then_on_and_the_meas
         snapshot = runner.advance(1)
     assert snapshot.trace["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
     assert np.isfinite([snapshot.trace["kl_forward"], snapshot.trace["kl_reverse"]]).all()
-    assert snapshot.trace["kl_reverse"][-1] == snapshot.metrics["kl_reverse"]
+    assert snapshot.trace["kl_reverse"][-1] == snapshot.frame.metrics["kl_reverse"]
     assert snapshot.points.of(["tv"])["iteration"].tolist() == list(range(13))
     assert runner.look_at_traces("tv").trace["iteration"].tolist() == list(range(13))
     assert runner.advance(1).points.of(["kl_forward"])["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11]

@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage, usual_race
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.race import Race, usual_race
 from tests.lab.threads import drawing, until
 
 FEW = {"num_particles": 80}
@@ -17,7 +17,7 @@ RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_dat
 
 @asynccontextmanager
 async def raced(recipe=RACE, at=0):
-    page = RacePage(recipe, at)
+    page = Race(recipe=recipe, at=at)
     drawing(page.screen.ack)
     page.start(None)
     try:

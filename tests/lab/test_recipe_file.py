@@ -5,8 +5,8 @@ import json
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.controls.commands import next_recipe
-from pmdviz.lab.controls.sharing import OPENING, RecipeFile
+from pmdviz.lab.panels.commands import next_recipe
+from pmdviz.lab.panels.sharing import OPENING, RecipeFile
 from tests.support.tables import looped
 
 

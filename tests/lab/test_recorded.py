@@ -13,32 +13,32 @@ from numba.core.dispatcher import Dispatcher
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
-from pmdviz.lab import Lab, record
+from pmdviz.lab import Lab
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
-from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.race import Race
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.lab.threads import playing_lab, until
 
 RECIPE = next(iter(PRESETS.values())).recipe
-BY = "python -m pmdviz.lab.record"  # writes the file again
+BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
 
 
 @pytest.fixture(scope="module")
 def live():
     """Every frame of the live run."""
-    return record.frames()
+    return recorded.frames()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fresh(live, tmp_path_factory):
     """The run as this computer records it, in place of the file: another one may come to other particles."""
     path = tmp_path_factory.mktemp("recorded") / FILE.name
-    np.savez_compressed(path, **record.stored(live))
+    np.savez_compressed(path, **recorded.stored(live))
     made = Recording(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "recording", lambda: made)
@@ -250,7 +250,7 @@ async def test_another_run_waits_and_can_be_cancelled(cold):
         await until(lambda: not lab.busy_card.shown)
 
 
-@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
+@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), Race], ids=["lab", "race"])
 async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
     """Play is disabled, the state says why, and the first picture comes by itself."""
     made, said = page(), []

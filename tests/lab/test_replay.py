@@ -7,13 +7,13 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
-from pmdviz.lab.controls.sharing import Sharing
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop import runner as replay
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.runner import MAX_KEPT, Runner, replay_to
 from pmdviz.lab.loop.task import Again, DaemonPool
+from pmdviz.lab.panels.sharing import Sharing
 
 RECIPE = Recipe("mixture", num_particles=60, budget=None, changes=((4, {"bandwidth": 0.4}), (8, {"eta": 3.0})))
 AT = 12
@@ -29,7 +29,7 @@ def alone(monkeypatch):
 
 def visitor(recipe=RECIPE, at=AT, digest=""):
     """A visitor of a link, and the act that the live loop is given."""
-    return Runner(recipe), Sharing(Acknowledge(), Link(recipe, at, digest), lambda words: None)
+    return Runner(recipe), Sharing(Acknowledge(), Link(recipe, at, digest))
 
 
 def arrived(runner, sharing):

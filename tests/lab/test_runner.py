@@ -5,8 +5,8 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.lab.controls.commands import next_recipe
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.panels.commands import next_recipe
 from pmdviz.lab.panels.status import fields_html, result_words, status_fields
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import marked, state

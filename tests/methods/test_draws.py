@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from pmdviz.densities.bandwidth import Shape, shaped_density
 from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.densities.shaped import Shape, shaped_density
 from pmdviz.methods.weighting import DRAWS, RESAMPLERS, candidates_each, from_density, from_prior
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from

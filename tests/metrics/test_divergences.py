@@ -8,8 +8,7 @@ from scipy import integrate, stats
 
 import pmdviz
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.densities.grid import SIDES, Grid, side_for
+from pmdviz.densities.density import SIDES, Grid, KernelDensity, normalise, side_for
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.metrics.divergences import compare, measure, picture, reverse_outside, total_variation

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.bandwidth import local
+from pmdviz.densities.bandwidth import chosen_shape, local, shaped_density
 from pmdviz.densities.density import KernelDensity, Points
-from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.resampling import thinned

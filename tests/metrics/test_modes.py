@@ -7,8 +7,7 @@ import pmdviz
 from pmdviz.densities.density import KernelDensity, normalise
 from pmdviz.densities.product import ProductDensity
 from pmdviz.metrics import divergences as quasi_draws
-from pmdviz.metrics.divergences import by_points, measure, picture
-from pmdviz.metrics.modes import NOWHERE, modes, watershed
+from pmdviz.metrics.divergences import NOWHERE, by_points, measure, modes, picture, watershed
 from pmdviz.metrics.predictive import MOST_COORDINATES, knn_entropy, lower_bound
 from pmdviz.targets import make_target
 from tests.support.engine import errors_from

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.base import Chart, Series
+from pmdviz.experiments import Chart, Series
 from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes.chart_columns import (
     axis,

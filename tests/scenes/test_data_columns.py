@@ -5,7 +5,7 @@ from scipy.spatial import cKDTree
 
 import pmdviz
 from pmdviz.data.tables import hold
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.scenes.columns import density_levels, region_lines

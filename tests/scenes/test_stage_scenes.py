@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session

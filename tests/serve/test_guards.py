@@ -5,8 +5,8 @@ import logging
 import pytest
 
 from pmdviz.knobs import Knobs
-from pmdviz.serve import handlers, turns
-from pmdviz.serve.turns import Bucket
+from pmdviz.serve import handlers
+from pmdviz.serve.messages import Bucket
 from tests.support.tables import looped
 
 
@@ -79,7 +79,7 @@ def test_a_log_has_short_records_and_few_lines(monkeypatch):
 
 def test_a_bucket_gives_what_it_has_and_asks_to_wait_for_the_rest(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(handlers.time, "monotonic", lambda: now[0])
     one = Bucket(2.0, 4.0)
     assert [one.take() for _ in range(5)] == [True] * 4 + [False]
     now[0] = 1.0

@@ -19,12 +19,12 @@ from pmdviz.serve.messages import (
     MAX_PULLS,
     MAX_READY,
     SHEETS_COST,
+    Bucket,
     CheckedMessages,
     cost,
     frame_drawn,
 )
 from pmdviz.serve.server_internals import PacedStream, pace
-from pmdviz.serve.turns import Bucket
 from tests.lab.threads import in_a_thread
 from tests.support.tables import looped
 

@@ -5,7 +5,7 @@ import time
 
 import pytest
 
-from pmdviz.serve import turns
+from pmdviz.serve import handlers as turns
 
 
 async def test_who_has_hung_up_and_who_comes_when_it_is_full_gets_nothing(monkeypatch):

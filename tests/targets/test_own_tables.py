@@ -5,7 +5,7 @@ import pytest
 from scipy import optimize, stats
 
 from pmdviz.data.tables import hold
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.options import OUTCOMES

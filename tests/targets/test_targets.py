@@ -5,7 +5,7 @@ import functools
 import numpy as np
 import pytest
 
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from tests.kernels.naive import differences

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 from scipy.special import logsumexp
 
 from benchmarks.helpers.decoder_weights import trained
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.errors import InputError
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.exact import GaussianMixtureExact

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from pmdviz.experiments.base import Chart, Ellipses, Group, HeatMap, Histogram, Series
+from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.scenes import style
 from pmdviz.views.stage import PicturesView
 from tests.support.tables import looped

@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 import pmdviz
 from pmdviz.cli.main import main
-from pmdviz.cli.site import goal_tree, lesson_is_live
+from pmdviz.cli.tools import lesson_is_live
 from pmdviz.errors import InputError
 from pmdviz.expressions import Expression
 from pmdviz.lessons.reading import LESSONS
@@ -62,7 +62,7 @@ def test_lessons_that_a_page_cannot_judge_are_left_out():
     assert not lesson_is_live(LESSONS["one_chain"])  # Gibbs does not run in a page
     assert not lesson_is_live(LESSONS["price_of_a_draw"])  # a race
     assert lesson_is_live(LESSONS["one_step"])
-    tree = goal_tree(Expression("tv < 0.1 and not ess > 4 * floor_tv"))
+    tree = Expression("tv < 0.1 and not ess > 4 * floor_tv").tree
     assert tree[0] == "and" and tree[2][0] == "not"
 
 

@@ -117,11 +117,6 @@ class Snapshot(NamedTuple):
     diagnosed_by: str = ""  # name of the preset that somebody wants it to be diagnosed by
 
     @property
-    def metrics(self) -> dict[str, float | None]:
-        """All of the frame, computed when somebody asks."""
-        return self.frame.metrics
-
-    @property
     def history(self) -> dict[str, np.ndarray]:
         """The measured history, with the present frame's row as its last."""
         return self.measured.ending_with(self.frame.row()).columns
@@ -381,11 +376,9 @@ def origins(before: Frame, after: Frame) -> np.ndarray | None:
     None where nothing can be followed: between draws of a chain, two runs, or frames that do not follow one another,
     and where not every particle is drawn.
     """
-    follows = before.target is after.target and after.iteration == before.iteration + 1 and after.info is not None
-    if not follows or after.method.family == "chain":
-        return None
     m, n = len(before.particles), len(after.particles)
-    if max(m, n) > MAX_DRAWN:
+    follows = before.target is after.target and after.iteration == before.iteration + 1 and after.info is not None
+    if not follows or after.method.family == "chain" or max(m, n) > MAX_DRAWN:
         return None
     if after.info.parents is not None:
         return after.info.parents.astype(np.float32)

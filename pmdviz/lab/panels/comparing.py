@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
@@ -14,12 +13,11 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
 from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
-from pmdviz.lab.controls.setup import alike, fitting_methods
-from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.work import LuckWork
-from pmdviz.lab.panels.cards import Sheet
+from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.setup import alike, fitting_methods
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
 from pmdviz.presets import Preset
@@ -46,15 +44,15 @@ class ComparePanel:
         begin: Callable[[RaceRecipe], None],
         presets: Mapping[str, Preset],
         go: Callable[[], str],
-        about: Callable[[Sheet], None] = lambda sheet: None,
+        about: Callable[[widgets.Sheet], None] = lambda sheet: None,
     ) -> None:
         self._begin, self._presets, self._go = begin, presets, go
         self.more: list[pn.viewable.Viewable] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it is being filled, a change is not a choice
         self._value: Value | None = None  # the other value of a knob
-        self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
-        self.card = Sheet(TITLE, about=about)
+        self.button = widgets.small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
+        self.card = widgets.Sheet(TITLE, about=about)
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run."""
@@ -73,27 +71,29 @@ class ComparePanel:
             self.card.reveal()
 
     def _build(self) -> None:
-        self.what = select("What differs", {}, lambda what: self._choose())
-        self.form, self.method, self.preset = KnobForm(self._turn), select("Method", {}), select("Preset", {})
-        self.said = text()
-        go = small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
+        self.what = widgets.select("What differs", {}, lambda what: self._choose())
+        self.form = widgets.KnobForm(self._turn)
+        self.method, self.preset = (widgets.select(title, {}) for title in ("Method", "Preset"))
+        self.said = widgets.text()
+        go = widgets.small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
         self._ways = {KNOB: self.form, METHOD: self.method, PRESET: self.preset}
-        self.card.view.extend([text(ABOUT), self.what, *self._ways.values(), self.said, go, *self.more])
+        self.card.view.extend([widgets.text(ABOUT), self.what, *self._ways.values(), self.said, go, *self.more])
 
     def _offer(self, snapshot: Snapshot) -> None:
         """What may differ from the settings of this run."""
         self._offered = _settings(snapshot)
         frame, self._busy = snapshot.frame, True
         specs, idle, plain = frame.knobs.specs(), frame.method.idle_knobs(frame.target), frame.knobs.as_dict()
-        seen = [n for n in in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)]
+        seen = [
+            n for n in widgets.in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)
+        ]
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
         presets = {self._presets[n].title: n for n in _of_target(self._presets, snapshot.recipe, frame.knobs)}
         knobs = {specs[n].label: (KNOB, n) for n in seen}
         there = {METHOD: methods, **knobs, PRESET: presets, BRANCH: snapshot.ghost}
         found: dict[str, What] = {WORDS.get(k, k): knobs.get(k, (k, "")) for k, some in there.items() if some}
         for menu, options in ((self.what, found), (self.method, methods), (self.preset, presets)):
-            kept = menu.value if menu.value in options.values() else next(iter(options.values()), None)
-            menu.param.update(options=options, value=kept)
+            widgets.offer(menu, options)
         self._busy = False
         self._choose()
 
@@ -157,7 +157,7 @@ class ComparePanel:
         self._begin(race)
 
     def _say(self, words: str) -> None:
-        self.said.object = f'<span role="status">{html.escape(words)}</span>'
+        self.said.object = widgets.spoken(words)
 
 
 def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
@@ -234,7 +234,7 @@ def progress(seeds: int, share: float) -> tuple[str, str]:
     """HTML of how far the other seeds are, and words for the picture."""
     words = f"Repeating with {seeds} seeds"
     bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
-    return f"{bar} {spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
+    return f"{bar} {widgets.spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
 
 
 # The run's recipe with other seeds: a band behind the traces, and a sentence.
@@ -254,11 +254,11 @@ class LuckPanel:
         self.work, self._traces = LuckWork(self._tell), traces
         self._last: Snapshot | None = None
         self._notice = ""  # why the band is missing
-        self.button = small_button(ASK, self._press)
-        self.seeds = select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
-        self.said = text(margin=(2, 0))
-        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **WIDE)
-        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **WIDE)
+        self.button = widgets.small_button(ASK, self._press)
+        self.seeds = widgets.select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
+        self.said = widgets.text(margin=(2, 0))
+        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
+        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
@@ -303,8 +303,8 @@ class LuckPanel:
             said, brief = progress(self.work.number, self.work.share)
         else:
             words, brief = self._words()
-            said = spoken(words)
-        set_words(self.said, said)
+            said = widgets.spoken(words)
+        widgets.set_words(self.said, said)
         self._traces.say_seeds(brief)
 
     def _words(self) -> tuple[str, str]:

@@ -11,7 +11,6 @@ import panel as pn
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.knobs import Value
-from pmdviz.lab.controls.setup import alike
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Act, Live
 from pmdviz.lab.loop.past import Past
@@ -19,7 +18,8 @@ from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.work import FloorWork
 from pmdviz.lab.panel_internals import collected
-from pmdviz.methods import METHODS, Method
+from pmdviz.lab.panels.setup import alike
+from pmdviz.methods import METHODS
 from pmdviz.targets import Target, get_target
 
 # The recipe of a run that takes the place of another one: changed settings stay, as far as they fit.
@@ -30,15 +30,11 @@ MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
 def _that_fits(method: str, target: Target | str) -> str:
     """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
     made = get_target(target)
-    fitting = [name for name, each in METHODS.items() if not each.missing_in(made)]
-    if method in fitting:
-        return method
-    return min(fitting, key=lambda name: _rank(METHODS[name]))
-
-
-def _rank(method: Method) -> tuple[bool, bool]:
-    """Which comes first of those that a target has all it takes for."""
-    return not type(method).__module__.startswith(MIRROR_DESCENT), "conditionals" not in method.requires
+    fitting = {name: each for name, each in METHODS.items() if not each.missing_in(made)}
+    descent = [name for name, each in fitting.items() if type(each).__module__.startswith(MIRROR_DESCENT)]
+    exact = [name for name, each in fitting.items() if "conditionals" in each.requires]
+    both = [name for name in descent if name in exact]
+    return method if method in fitting else [*both, *descent, *exact, *fitting][0]
 
 
 def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
@@ -53,13 +49,11 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
         return parts["make"]()
     if "content" in parts:
         return Recipe.from_json(parts["content"])
-    base = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=())
-    parts = dict(parts)
-    if "option" in parts:
-        name, value = parts.pop("option")
-        parts["target_options"] = {**base.target_options, name: value}
+    base, parts = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=()), dict(parts)
     if "options" in parts:  # several at once, a function of the target as it is now
-        parts["target_options"] = {**base.target_options, **parts.pop("options")(session.target)}
+        parts["target_options"] = {**base.target_options, **parts["options"](session.target)}
+    elif "option" in parts:
+        parts["target_options"] = {**base.target_options, **dict([parts["option"]])}
     target = parts.get("target", base.custom or base.target)
     method = parts.get("method") or _that_fits(base.method, target)
     same = target is base.custom or target == base.target
@@ -67,13 +61,9 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
     same_problem = alike(made, base)
     knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
-    made = Recipe(
-        base.custom if target is base.custom else made.target,
-        method,
-        target_options=None if target is base.custom else made.target_options,
-        seed=parts.get("seed", base.seed),
-        **knobs,
-    )
+    own, seed = target is base.custom, parts.get("seed", base.seed)
+    problem = {"target": base.custom if own else made.target, "target_options": None if own else made.target_options}
+    made = Recipe(method=method, seed=seed, **problem, **knobs)
     return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
 
 

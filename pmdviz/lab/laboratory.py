@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import methodcaller
+from functools import partial
 from types import EllipsisType
 from typing import Any
 
@@ -19,26 +19,23 @@ from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.commands import Commands
-from pmdviz.lab.controls.setup import Gallery, Setup
-from pmdviz.lab.controls.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
-from pmdviz.lab.controls.widgets import LOW, MORE, WIDE, PlaybackBar, small_button, text
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import BUSY_S, SLOW
-from pmdviz.lab.loop.locked import handed
+from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.notebook import can_draw, still_png
-from pmdviz.lab.pages.lists import Opening
-from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panels.cards import Notice, Sheet, Trouble
+from pmdviz.lab.page import LivePage
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.commands import Commands
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.setup import Gallery, Setup
+from pmdviz.lab.panels.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
+from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Sheet, Trouble, small_button, text
+from pmdviz.lab.plain_pages import Opening
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import MethodKnobs
 from pmdviz.presets import PRESETS
@@ -82,6 +79,7 @@ class Lab(LivePage[Snapshot]):
     """
 
     _opening = False  # whether a link replaces the run on show
+    _in_lesson = False
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {act: act for act in BRANCH_BUTTONS}
 
@@ -111,7 +109,6 @@ class Lab(LivePage[Snapshot]):
         self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(self._act, self._set_pace, more=MORE | ({} if link.embed else LOW), low=LOW)
         self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
-        self.floor = FloorWork(self._tell_floor)
         target_now = self._recipe.make_target()
         self.notice = Notice()
         newest = self._newest
@@ -120,7 +117,6 @@ class Lab(LivePage[Snapshot]):
         self.screen = Screen(target_now, self.playback, cards, self.floor, lambda: self._last, *looks, keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, newest("look inside", "look_inside"), self._freeze)
         self._go_live()
-        self.live.pace = SLOW
         self.commands = Commands(self.live, self.floor, self.screen.dim)
         self.screen.on_visit(self.commands.visit)
         self.setup = Setup(PRESETS, self.commands.begin, self._turn, newest("diagnosis", "diagnose"))
@@ -139,7 +135,7 @@ class Lab(LivePage[Snapshot]):
         self.setup.hide(link.hide)
         self._introduce(self._recipe, target_now, self._recipe.start_knobs())
         self.setup.new_seed.on_click(handed(lambda event: self._act("reseed")))
-        self.sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        self.sharing = Sharing(self.screen.ack, link)
         self.screen.actions.share.on_click(handed(lambda event: self._share()))
 
     def _make_sheets(self) -> None:
@@ -167,14 +163,15 @@ class Lab(LivePage[Snapshot]):
         screen.view.insert(1, self.gallery)
         over = *(sheet.view for sheet in self.sheets), screen.actions.said
         screen.view.extend([setup.brief, buttons, self.inside.view, *over])
-        self.inside.on_open = screen.show_inside
+        self.inside.on_open = partial(screen.mark, "pmdviz-with-inside")  # instead of the traces
         screen.on_words = lambda words: self._judge()  # a refusal is seen where the verdict is
 
     def for_lesson(self, on: bool) -> None:
         """Whether a lesson is open: it has the settings of its step, and no others are shown."""
         self.settings.hide()
         self.opens_settings.visible = not on
-        self.screen.for_lesson(on)
+        self.screen.mark("pmdviz-with-lesson", on)
+        self._in_lesson = on
 
     def _turn(self, kind: type[Knobs], name: str, value: Value) -> None:
         """A person has turned a setting."""
@@ -235,7 +232,6 @@ class Lab(LivePage[Snapshot]):
     def start(self, doc: Document | None = None) -> None:
         """Begin the live loop on the running event loop and compute the first picture."""
         super().start(doc)
-        self.own.start(doc)
         if self._link.iteration:
             self.live.do("going to the iteration of the link", self.sharing.arrive)
 
@@ -245,7 +241,7 @@ class Lab(LivePage[Snapshot]):
         It is dimmed meanwhile. The link's recipe must have passed `limits.check`, and it hides nothing.
         """
         self._recipe, self._link = limits.check(link.recipe), link
-        sharing = Sharing(self.screen.ack, link, self.screen.actions.say)
+        sharing = Sharing(self.screen.ack, link)
 
         def opened(runner: Runner) -> tuple[Runner, Snapshot]:
             made = Runner(begun(self._recipe), preset=self._preset_of())
@@ -272,11 +268,11 @@ class Lab(LivePage[Snapshot]):
             return
         if isinstance(what, Link):
             self.commands.begin("new run", recipe=what.recipe)
-            self.sharing = Sharing(self.screen.ack, what, self.screen.actions.say)
+            self.sharing = Sharing(self.screen.ack, what)
             self.live.do("going to the iteration of the link", self.sharing.arrive)
             return
         self._freeze()
-        self.screen.wish(what.method, what.trace)
+        self.screen.wished = what.method, what.trace
         self.commands.begin("new run", make=what.recipe)
         if what.inside:
             self.inside.reveal()
@@ -349,7 +345,7 @@ class Lab(LivePage[Snapshot]):
         if hidden:
             self.verdict.say("")
         else:
-            can_undo = self.commands.can_undo and not self.screen.in_lesson  # a step keeps its run
+            can_undo = self.commands.can_undo and not self._in_lesson  # a step keeps its run
             self.verdict.show(self._last, self.live.playing, words, can_undo, start)
         if self.verdict.view.visible == hidden:
             self.verdict.view.visible = not hidden
@@ -364,15 +360,13 @@ class Lab(LivePage[Snapshot]):
 
     def cancelled(self, what: str) -> None:
         """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self._stands()
-        self.setup.forget()
-        self.own.cancelled()
-        self.screen.say(self._last, "Cancelled. The page still shows the last picture.", self.live.playing)
+        self.own.refuse("Cancelled. Your previous data are still in use.")
+        super().cancelled(what)
 
     def failed(self, error: Exception) -> None:
         """A step failed: the last good frame stays, and a card says why."""
         self._stands()
-        if not self.own.failed(error):
+        if not self.own.refuse(str(error)):
             self.trouble.show(error)
         self.playback.playing(False)
 
@@ -380,12 +374,12 @@ class Lab(LivePage[Snapshot]):
         """A value could not be used: the sentence is next to its control, or in the status."""
         self._stands()
         self.setup.forget()
-        if self.own.refused(error):
+        if self.own.refuse(error.on_page):
             return
         if what == OPENING:
             self.recipe_file.say(str(error))
         elif what in IN_THE_PICTURE or not (self.on_refused(error) or self.setup.refuse(error)):
-            self.screen.say(self._last, error.on_page, self.live.playing)
+            self._say(error.on_page)
 
     # In a notebook
 
@@ -401,14 +395,8 @@ class Lab(LivePage[Snapshot]):
     def _words(self, snapshot: Snapshot) -> str:
         return state(snapshot.frame)
 
-    def _draw(self, snapshot: Snapshot) -> bytes | None:
-        return still_png(snapshot, self._dark) if can_draw() else None
-
     def __repr__(self) -> str:
         return f"<Lab: {self._recipe.method} on {self._recipe.target}>"
-
-    def _layout(self) -> pn.Column:
-        return pn.Column(self.view, self.foot, stylesheets=[css.CELL], sizing_mode="stretch_width", margin=0)
 
     # The commands of the controls
 
@@ -429,12 +417,10 @@ class Lab(LivePage[Snapshot]):
                 self.verdict.forget()
             self.commands.act(name)
 
-    def _newest(self, what: str, act: str) -> Callable[[Any], None]:
-        """Have the runner do `act(value)`, of several that wait only the newest."""
-        return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
-
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
-        self.sharing.copy(self._last, self.screen.actions.put_on_clipboard, start, page)
+        if (last := self._last) is not None:
+            hint = " (Export, recipe as JSON)"
+            self.screen.actions.put_link(lambda: self.sharing.query(last, start, page), hint)
 
     def _begin_race(self, race: RaceRecipe) -> None:
         """Race two settings on the page for that; without such a page, copy the Python that does it."""

@@ -20,14 +20,14 @@ from pmdviz.export.writers import table_csv
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab import css, links
-from pmdviz.lab.controls.widgets import SMALL, WIDE, folded, select, small_button, text
 from pmdviz.lab.css import MAKE, static
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Replay, Runner, Snapshot, replay_to
 from pmdviz.lab.loop.task import Again
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.widgets import SMALL, WIDE, folded, select, small_button, spoken, text
 from pmdviz.presets import find_experiment_preset
 from pmdviz.scenes.words import capital, duration
 
@@ -49,8 +49,8 @@ DIFFERENCES = {
 class Sharing:
     """The link of a lab: what it came by, and what it shows now."""
 
-    def __init__(self, ack: Acknowledge, link: links.Link, tell: Callable[[str], None]) -> None:
-        self._ack, self._link, self._tell = ack, link, tell
+    def __init__(self, ack: Acknowledge, link: links.Link) -> None:
+        self._ack, self._link = ack, link
         self._pace, self._begun = Throttle(FOLLOW_S), False
         self._recipe: Recipe | None = None  # of the link in the address bar
         self._replay: Replay | None = None  # while it is under way
@@ -84,23 +84,7 @@ class Sharing:
 
         Raises InputError where a link cannot hold it.
         """
-        page = self._link.page if page is None else page
-        return links.query(snapshot.recipe, snapshot.frame, page, snapshot.preset, start)
-
-    def copy(
-        self,
-        snapshot: Snapshot | None,
-        put: Callable[[str], None],
-        start: str = links.HERE,
-        page: links.Page | None = None,
-    ) -> None:
-        """Put a link on the clipboard; the browser adds its own address."""
-        if snapshot is None:
-            return
-        try:
-            put(self.query(snapshot, start, page))
-        except InputError as error:
-            self._tell(f"{capital(str(error))} (Export, recipe as JSON).")
+        return links.query(snapshot.recipe, snapshot.frame, page or self._link.page, snapshot.preset, start)
 
     def follow(self, snapshot: Snapshot, playing: bool) -> None:
         """Bring the address bar up to date, once something has happened."""
@@ -134,18 +118,30 @@ class Clipboard:
         self._ack.text = text
         self._ack.copies += 1
 
+    def put_link(self, query: Callable[[], str], hint: str = "") -> str:
+        """Have the browser copy the link with this query, to which it adds its address; "" where no link can hold it.
+
+        `hint` says where to go then.
+        """
+        try:
+            text = query()
+        except InputError as error:
+            self.say(f"{capital(str(error))}{hint}.")
+            return ""
+        self.put_on_clipboard(text)
+        return text
+
     def say(self, words: str) -> None:
         """A line next to the buttons."""
-        self.said.object = f'<span role="status">{html.escape(words)}</span>'
+        self.said.object = spoken(words)
 
     def _by_hand(self) -> None:
         if self._ack.text.startswith("?"):
             self.say("The browser did not allow copying; copy the address of this page instead.")
-            return
-        self.said.object = (
-            "<details open><summary>The browser did not allow copying; here it is:</summary>"
-            f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea></details>"
-        )
+        else:
+            box = f"<textarea readonly rows='8' style='width:100%'>{html.escape(self._ack.text)}</textarea>"
+            summary = "<summary>The browser did not allow copying; here it is:</summary>"
+            self.said.object = f"<details open>{summary}{box}</details>"
 
 
 # The link to an experiment of the Theory page: read, shared, and in the browser's address bar.
@@ -177,8 +173,7 @@ def read(asked: links.Asked) -> Choice | None:
         found = of_preset(asked.settings)
     elif asked.experiment:
         given = unfold(asked.knobs) if asked.knobs else {}
-        knobs = find_experiment(asked.experiment).Knobs.checked(given)
-        found = Choice(asked.experiment, knobs)
+        found = Choice(asked.experiment, find_experiment(asked.experiment).Knobs.checked(given))
     else:
         return None
     limits.check_experiment(found.knobs)
@@ -197,11 +192,6 @@ def asked_of(choice: Choice) -> links.Asked:
         return links.Asked(settings=choice.preset)
     given = changed(choice.knobs)
     return links.Asked(choice.experiment, fold(given) if given else "")
-
-
-def experiment_query(choice: Choice) -> str:
-    """The query of the link to a choice. Raises InputError where a link cannot hold it."""
-    return links.experiment_query(asked_of(choice))
 
 
 Shared = TypeVar("Shared")  # an experiment or a race
@@ -238,13 +228,8 @@ class PageSharing(Generic[Shared]):
 
     def copy(self) -> None:
         """Put the link on the clipboard."""
-        try:
-            text = self._query(self.shown)
-        except InputError as error:
-            self.clipboard.say(f"{capital(str(error))}{self._hint}.")
-            return
+        text = self.clipboard.put_link(lambda: self._query(self.shown), self._hint)
         self._ack.link = self._ack.link or text
-        self.clipboard.put_on_clipboard(text)
 
 
 # A recipe out of a file: what Export, the command line or Python wrote opens in the lab.
@@ -291,9 +276,8 @@ class Actions(Clipboard):
         self.save = small_button("Save PNG", lambda: ack.update(saves=ack.saves + 1))
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, forever.
         ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
-        self.download = pn.widgets.FileDownload(
-            callback=self._csv, filename="pmdviz-history.csv", label="Download CSV", **SMALL
-        )
+        file = {"filename": "pmdviz-history.csv", "label": "Download CSV"}
+        self.download = pn.widgets.FileDownload(callback=self._csv, **file, **SMALL)
 
     def cards(self) -> list[pn.viewable.Viewable]:
         """Two of the four ways to take a run along: as Python, and as a picture or a table."""
@@ -357,17 +341,13 @@ class LinkBuilder:
 
     def _ask(self, with_code: bool) -> None:
         self.code.object, self._awaited = "", with_code
-        self._copy(self.start.value, self.page)
+        looks = {name: name in self.looks.value for name in LOOKS.values()}
+        self._copy(self.start.value, links.Page(tuple(self.hide.value), **looks))
 
     def _draw_code(self) -> None:
         if self._awaited:
             self._awaited = False
             self.code.object = qr_code(self._ack.address)
-
-    @property
-    def page(self) -> links.Page:
-        """How the page is to look."""
-        return links.Page(tuple(self.hide.value), "embed" in self.looks.value, "presenter" in self.looks.value)
 
 
 def qr_code(address: str) -> str:

@@ -17,23 +17,18 @@ from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.experiments.sweep import SeedRun, SeedRuns
 from pmdviz.lab import links
-from pmdviz.lab.controls import widgets
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.controls.sharing import PageSharing
-from pmdviz.lab.controls.widgets import PlaybackBar
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.live import SLOW
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
-from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.notebook import can_draw, race_png
-from pmdviz.lab.pages.page import LivePage
-from pmdviz.lab.panel_internals import collected
-from pmdviz.lab.panels.cards import Sheet
+from pmdviz.lab.page import LivePage
+from pmdviz.lab.panel_internals import collected, handed
+from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.panels.sharing import PageSharing
+from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
 from pmdviz.limits import limit
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import RaceScene
@@ -64,19 +59,17 @@ class Bands(TaskSlot):
     @property
     def runs(self) -> list[SeedRuns]:
         """Those of each entrant; none before the end."""
-        result = self.result
-        if result is None:
+        if (result := self.result) is None:
             return []
-        labels, found = [one.label for one in result.entrants], result.histories
-        return [SeedRuns([SeedRun(seed, found[label, seed]) for seed in result.seeds]) for label in labels]
+        found, seeds = result.histories, result.seeds
+        return [SeedRuns([SeedRun(seed, found[one.label, seed]) for seed in seeds]) for one in result.entrants]
 
     def race(self, recipe: RaceRecipe, seeds: int) -> None:
         """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
         self.forget()
         self.words, self._seeds = "waiting for a thread", seeds
-        task, many = Task(), replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
-        self.follow(task, self._ended)
-        task.begin(_pool, lambda tell: self._compute(many, task, tell))
+        many = replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
+        self.begin(_pool, lambda tell: self._compute(many, tell), self._ended)
 
     def forget(self) -> None:
         """Let go of everything: it belongs to another race."""
@@ -95,13 +88,12 @@ class Bands(TaskSlot):
         else:
             self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
 
-    def _compute(self, recipe: RaceRecipe, task: Task, tell: Tell) -> RaceResult:
+    def _compute(self, recipe: RaceRecipe, tell: Tell) -> RaceResult:
         def progress(share: float, words: str) -> None:
             tell(share, 1)
             while not self._seen.wait(0.5):
                 tell(share, 1)
-            if task is self.task:
-                self.words = words
+            self.words = words
 
         return race(recipe, progress=progress)
 
@@ -115,28 +107,63 @@ def usual_race() -> RaceRecipe:
     return RaceRecipe.checked(DEFAULT_ENTRANTS, budget=DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most))
 
 
-class RacePage(LivePage):
-    """A race with its controls; `recipe` is the first race, and `at` the round that it goes to at once."""
+class Race(LivePage):
+    """Several methods on one budget, live and in lock step; the last line of a notebook cell, or a page of the app.
+
+    Parameters
+    ----------
+    methods : list of entrants
+        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 8.
+    target : str or Target
+    target_options : mapping, optional
+        Options of a built-in target.
+    seed : int
+        One seed for all; the bands below the pictures race over several.
+    budget : int or None
+        What each may spend, by default as in `pmdviz.race`; None is endless.
+    clock : "data" or "evaluations"
+        What the budget counts.
+    recipe : RaceRecipe, optional
+        Everything at once, instead of the other parameters.
+    at : int
+        The round that it goes to at once.
+
+    Raises InputError for anything that cannot be used.
+    """
 
     keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
     keys |= {"what_if": "what_if"}
     _what_if = False  # whether the next changed setting begins a branch
 
-    def __init__(self, recipe: RaceRecipe | None = None, at: int = 0) -> None:
+    def __init__(
+        self,
+        methods: str | Sequence[Any] = DEFAULT_ENTRANTS,
+        target: str | Target = "mixture",
+        *,
+        target_options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        budget: int | None | EllipsisType = ...,
+        clock: str | EllipsisType = ...,
+        recipe: RaceRecipe | None = None,
+        at: int = 0,
+    ) -> None:
+        if recipe is None:
+            recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
+            if (n := len(recipe.entrants)) > MOST_ENTRANTS:
+                raise InputError(f"a live race has at most {MOST_ENTRANTS} methods; got {n} (pmdviz.race takes more)")
+            limits.check_race(recipe)
         super().__init__()
-        self.recipe, self._at = recipe or usual_race(), at
+        self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         self.bands = Bands(self._tell_bands)
-        self.floor = FloorWork(self._tell_floor)
-        looks = self._look_at, lambda names: self.live.do("look", methodcaller("look_at_traces", names))
+        looks = self._look_at, self._newest("look", "look_at_traces")
         self.screen = RaceScreen(self.playback, (self.busy_card,), self._press_bands, *looks, self.recipe)
         self._go_live()
-        self.live.pace = SLOW
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
         self.setup = RaceSetup(self.recipe, self._begin, self._branch, self._leave, go)
         self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
         hint = " (Export, recipe as JSON)"
-        self.sharing = PageSharing(self.screen.ack, self._query, "?page=race", usual_race(), hint=hint)
+        self.sharing = PageSharing(self.screen.ack, self._query, "?page=race", usual_race(), hint)
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
@@ -220,11 +247,6 @@ class RacePage(LivePage):
         if slow is not None and not self.live.playing:
             asyncio.get_running_loop().call_later(SETTLE_S, self._glance)
 
-    def cancelled(self, what: str) -> None:
-        """It was cancelled: the last picture stays, and the controls are as they were before."""
-        self.setup.forget()
-        self._say("Cancelled. The page still shows the last picture.")
-
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
         self.playback.playing(False)
@@ -234,10 +256,6 @@ class RacePage(LivePage):
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence appears next to its control, or in the status."""
         self._say("" if self.setup.refuse(error) else error.on_page)
-
-    def _say(self, words: str) -> None:
-        self._stands()
-        self.screen.say(self._last, words, self.live.playing)
 
     # The commands of the controls
 
@@ -253,9 +271,9 @@ class RacePage(LivePage):
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
             "toggle": self._toggle,
-            "step": self._step,
+            "step": lambda: self._paused("step", RaceRunner.advance),
             "restart": lambda: self._begin(self.setup.recipe),
-            "reseed": self._reseed,
+            "reseed": lambda: self._begin(replace(self.setup.recipe, seeds=(fresh_seed(self.setup.recipe.seeds[0]),))),
             "proceed": self._proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
@@ -270,14 +288,6 @@ class RacePage(LivePage):
             self._begin(self.setup.recipe)
         self.live.play(not self.live.playing)
 
-    def _reseed(self) -> None:
-        recipe = self.setup.recipe
-        self._begin(replace(recipe, seeds=(fresh_seed(recipe.seeds[0]),)))
-
-    def _step(self) -> None:
-        self._freeze()
-        self.live.do("step", RaceRunner.advance)
-
     def _proceed(self) -> None:
         if self.recipe.budget is not None:
             more = self.recipe.budget
@@ -286,9 +296,7 @@ class RacePage(LivePage):
 
     def _visit(self, rounds: int, roughly: bool = False) -> None:
         """Go to a round of the race so far; of several that wait only to the newest."""
-        self._freeze()
-        act = methodcaller("visit", rounds, roughly)
-        self.live.do("going to a round", act, newest_only=True)
+        self._paused("going to a round", methodcaller("visit", rounds, roughly), newest_only=True)
 
     def _ask_what_if(self) -> None:
         self._freeze()
@@ -319,13 +327,11 @@ class RacePage(LivePage):
 
     def _open_in_lab(self, k: int) -> None:
         """One entrant as a run of the Lab, at the moment that is shown; without a Lab, copy its Python."""
-        runner, begun = self.live.runner, self.setup.begun
+        runner, begun, at = self.live.runner, self.setup.begun, 0
         try:
             if begun is None:
-                session = runner.race.sessions[runner.place(self._last.names[k])]
-                recipe, at = session.recipe, self._last.tiles[k].iteration
-            else:
-                recipe, at = begun.recipes[k], 0
+                at = self._last.tiles[k].iteration
+            recipe = begun.recipes[k] if begun else runner.race.sessions[runner.place(self._last.names[k])].recipe
         except InputError as error:
             return self._say(error.on_page)
         if self.on_open is not None:
@@ -379,58 +385,7 @@ class RacePage(LivePage):
         result = self.bands.result
         return {} if result is None else {entry["method"]: entry for entry in result.summary}
 
-
-def _made(recipe: RaceRecipe, before: RaceRunner | None = None) -> tuple[RaceRunner, RaceScene]:
-    """A race with its first moment, looked at in the way of the race before it."""
-    require(*(group for one in recipe.recipes for group in one.kernel_groups))
-    runner = RaceRunner(recipe, *(() if before is None else (before.choice, before.traces)))
-    return runner, runner.snapshot()
-
-
-def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, RaceScene]:
-    """The race goes on without an entrant; another race if no entrant is left, or if its metrics change."""
-    k, recipe = runner.place(name), runner.race.recipe
-    rest = recipe.without(k)
-    if rest.entrants and rest.metrics == recipe.metrics:
-        return runner.remove(k)
-    runner.cancel()
-    return _made(rest, runner)
-
-
-class Race(RacePage):
-    """Several methods on one budget, live and in lock step; the last line of a notebook cell shows it.
-
-    Parameters
-    ----------
-    methods : list of entrants
-        As `pmdviz.race` takes them: "pmd", "pmd:warm_start=true" or ("pmd", {"warm_start": True}); at most 8.
-    target : str or Target
-    target_options : mapping, optional
-        Options of a built-in target.
-    seed : int
-        One seed for all; the bands below the pictures race over several.
-    budget : int or None
-        What each may spend, by default as in `pmdviz.race`; None is endless.
-    clock : "data" or "evaluations"
-        What the budget counts.
-
-    Raises InputError for anything that cannot be used.
-    """
-
-    def __init__(
-        self,
-        methods: str | Sequence[Any] = DEFAULT_ENTRANTS,
-        target: str | Target = "mixture",
-        *,
-        target_options: Mapping[str, Any] | None = None,
-        seed: int = 0,
-        budget: int | None | EllipsisType = ...,
-        clock: str | EllipsisType = ...,
-    ) -> None:
-        recipe = RaceRecipe.checked(methods, target, target_options, budget, [seed], clock=clock)
-        if (given := len(recipe.entrants)) > MOST_ENTRANTS:
-            raise InputError(f"a live race has at most {MOST_ENTRANTS} methods; got {given} (pmdviz.race takes more)")
-        super().__init__(limits.check_race(recipe))
+    # In Python and in a notebook
 
     @property
     def result(self) -> RaceResult:
@@ -462,8 +417,7 @@ class Race(RacePage):
 
         Raises InputError for a label that no entrant has.
         """
-        labels = [*self.runs]
-        if label not in labels:
+        if label not in (labels := [*self.runs]):
             raise unknown("method of this race:", label, labels)
         return json.loads(self.live.runner.look_inside(labels.index(label)))
 
@@ -485,9 +439,23 @@ class Race(RacePage):
     def _words(self, scene: RaceScene) -> str:
         return status_fields(scene)["pmdviz-status"]
 
-    def _draw(self, scene: RaceScene) -> bytes | None:
-        return race_png(scene, self._dark) if scene.tiles and can_draw() else None
-
     def __repr__(self) -> str:
         labels = ", ".join(one.label for one in self.recipe.entrants)
         return f"<Race: {labels or 'no entry'} on {self.recipe.target.name}>"
+
+
+def _made(recipe: RaceRecipe, before: RaceRunner | None = None) -> tuple[RaceRunner, RaceScene]:
+    """A race with its first moment, looked at in the way of the race before it."""
+    require(*(group for one in recipe.recipes for group in one.kernel_groups))
+    runner = RaceRunner(recipe, *(() if before is None else (before.choice, before.traces)))
+    return runner, runner.snapshot()
+
+
+def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, RaceScene]:
+    """The race goes on without an entrant; another race if no entrant is left, or if its metrics change."""
+    k, recipe = runner.place(name), runner.race.recipe
+    rest = recipe.without(k)
+    if rest.entrants and rest.metrics == recipe.metrics:
+        return runner.remove(k)
+    runner.cancel()
+    return _made(rest, runner)

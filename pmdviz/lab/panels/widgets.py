@@ -1,4 +1,4 @@
-"""The playback bar, always in sight; small parts of panels: buttons, menus, texts, folds; and the form of knobs."""
+"""Parts of panels: the playback bar, buttons, menus, texts, folds; the form of knobs; cards over the pictures."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 
 import panel as pn
 import param
+from bokeh.model import Model
 from panel.custom import JSComponent
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, failed_step_words
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
-from pmdviz.lab.loop.locked import handed, soon
-from pmdviz.lab.panel_internals import set_directly
-from pmdviz.scenes.words import short
+from pmdviz.lab.panel_internals import handed, set_directly, soon
+from pmdviz.scenes.words import duration, short
 from pmdviz.targets import Target
 
 Turn = Callable[[str, Value], None]  # hears of a knob and its new value
@@ -56,37 +56,26 @@ class PlaybackBar:
         self._low = low
         self._playing = self._over = self._closed = self._held = False
         self._standing = (False, False, True, False)  # what `enable` was told last
-        self.buttons = {label: self._button(label, buttons[label], act) for label in buttons}
-        self._more = dict(more or {})
-        self._act, self._paces = act, menu(count)  # in the small menu too, for a phone
+        self._more, self._act, self._paces = dict(more or {}), act, menu(count)  # in the small menu too, for a phone
+        self.buttons = {label: self._button(label, name) for label, name in buttons.items()}
         self.menu = Menu("⋯", self._chosen, about="More ways to play", css_classes=["pmdviz-more"])
         self.menu.visible = bool(self._more)
         look = {"value": SLOW.name, "width": 150, "margin": 0, "css_classes": ["pmdviz-speed"], "sizing_mode": None}
-        self.speed = select("Speed", menu(count), lambda name: pace(PACES[name]), **look)
+        self.speed = select("Speed", self._paces, lambda name: pace(PACES[name]), **look)
         self.speed.visible = not self._more
         self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
-        self.view = pn.Row(
-            *self.buttons.values(),
-            self.room,
-            self.speed,
-            self.menu,
-            css_classes=["pmdviz-transport"],
-            stylesheets=[css.TRANSPORT],
-            **WIDE,
-        )
+        look = {"css_classes": ["pmdviz-transport"], "stylesheets": [css.TRANSPORT], **WIDE}
+        self.view = pn.Row(*self.buttons.values(), self.room, self.speed, self.menu, **look)
         self.enable(ready=False, done=False)
 
-    def _button(self, label: str, name: str, act: Callable[[str], None]) -> pn.widgets.Button:
-        main = label == "Play"
-        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if main else {"color": "default"}
+    def _button(self, label: str, name: str) -> pn.widgets.Button:
+        look: dict[str, Json] = {"color": "primary", "variant": "solid"} if label == "Play" else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
-        return small_button(label, lambda: act(name), **look)
+        return small_button(label, lambda: self._act(name), **look)
 
     def set_large(self, on: bool) -> None:
         """For a lecture hall Play alone; the keys do what the other buttons do."""
-        classes = ["pmdviz-transport"] + (["pmdviz-large"] if on else [])
-        if self.view.css_classes != classes:
-            self.view.css_classes = classes
+        set_classes(self.view, "pmdviz-transport", *["pmdviz-large"] * on)
 
     def playing(self, on: bool) -> None:
         """The large button says what a press would do."""
@@ -190,15 +179,35 @@ def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
         widget.value = value
 
 
+def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen | None = None) -> None:
+    """Have a menu offer these, and show `value`, else what it shows if that is among them, else the first."""
+    if menu.options != options or value is not None:
+        kept = menu.value if value is None else value
+        shown = kept if kept in options.values() else next(iter(options.values()), None)
+        if (menu.options, menu.value) != (options, shown):
+            menu.param.update(options=options, value=shown)
+
+
 def set_words(pane: pn.pane.HTML, words: str) -> None:
     """Have a pane show HTML; costs nothing where it does."""
     if pane.object != words:
         pane.object = words
 
 
-def spoken(words: str) -> str:
-    """HTML that a screen reader says when it changes; "" for no words."""
-    return f'<span role="status">{html.escape(words)}</span>' if words else ""
+def set_classes(part: pn.viewable.Viewable | Model, *classes: str) -> None:
+    """Have something have these classes; costs nothing where it has."""
+    if part.css_classes != [*classes]:
+        part.css_classes = [*classes]
+
+
+def spoken(words: str, name: str = "") -> str:
+    """HTML that a screen reader says when it changes; "" for no words. `name` is its class."""
+    return f'<span role="status" class="{name}">{html.escape(words)}</span>' if words else ""
+
+
+def say(pane: pn.pane.HTML, words: str) -> None:
+    """Have a pane say words, which a screen reader says too; costs nothing where it does."""
+    set_words(pane, spoken(words))
 
 
 class Component(JSComponent):
@@ -267,8 +276,7 @@ class KnobControl:
     """One knob of a form; typed text goes through `KnobSpec.parse`; a refusal appears next to the box."""
 
     def __init__(self, knob: KnobSpec, default: Value, turn: Callable[[str, Value], None], publish: Callable[[], None]):
-        self.name, self._knob, self._default = knob.name, knob, default
-        self._turn, self._publish = turn, publish
+        self.name, self._knob, self._default, self._turn, self._publish = knob.name, knob, default, turn, publish
         self.value, self.message, self.note, self.unit = as_text(default), "", "", knob.unit
         self.changed, self.visible, self.serial = False, True, 0  # serial: raised to have `value` shown again
         self.folds = not knob.basic  # away under More, as things are
@@ -333,13 +341,8 @@ class KnobControl:
 
 def _plain(knob: KnobSpec) -> dict[str, Json]:
     low, high = knob.soft_bounds or (None, None)
-    if (
-        low is None
-        and knob.kind in ("whole", "real")
-        and knob.bounds
-        and None not in knob.bounds
-        and all(knob.inclusive)
-    ):
+    closed = knob.kind in ("whole", "real") and knob.bounds and None not in knob.bounds and all(knob.inclusive)
+    if low is None and closed:
         low, high = knob.bounds
     if low is not None and high - low > 1e7 and not knob.log:
         low = high = None  # a seed: a slider over billions does not help
@@ -401,19 +404,13 @@ class KnobForm(Component):
             self._made = knobs
             self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults, turn)
 
-    def build(
-        self,
-        specs: Mapping[str, KnobSpec],
-        defaults: Mapping[str, Value],
-        turn: Turn | None = None,
-    ) -> None:
+    def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
         self._turn = turn or self._turn
         self.controls = {
             name: KnobControl(spec, defaults[name], self._turn, self._publish) for name, spec in specs.items()
         }
-        states = {name: control.state() for name, control in self.controls.items()}
-        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=states)
+        self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=self._states)
 
     def show(
         self,
@@ -440,7 +437,191 @@ class KnobForm(Component):
         if known != self.meanings:
             set_directly(self, meanings=known)
 
+    @property
+    def _states(self) -> dict[str, dict[str, Value]]:
+        return {name: control.state() for name, control in self.controls.items()}
+
     def _publish(self) -> None:
-        states = {name: control.state() for name, control in self.controls.items()}
-        if not self._quiet and states != self.states:
+        if not self._quiet and (states := self._states) != self.states:
             set_directly(self, states=states)
+
+
+# Cards: work that lasts, notices, failed steps, sheets, headings, lines of buttons.
+
+HIDDEN, SHOWN = {"display": "none"}, {"display": "flex"}
+
+
+class Card:
+    """Some Panel objects in a frame of their own; hidden at first."""
+
+    def __init__(self, name: str, stylesheet: str, *parts: pn.viewable.Viewable) -> None:
+        self.view = pn.Column(*parts, css_classes=[name], styles=HIDDEN, stylesheets=[stylesheet], margin=0)
+
+    @property
+    def shown(self) -> bool:
+        """Whether it is to be seen."""
+        return bool(self.view.styles == SHOWN)
+
+    def reveal(self) -> None:
+        """Show it."""
+        if not self.shown:
+            self.view.styles = SHOWN
+
+    def hide(self) -> None:
+        """Take it away."""
+        if self.shown:
+            self.view.styles = HIDDEN
+
+
+class SheetHead(Component):
+    """The title of a sheet and the button that closes it; it takes the focus when the sheet is opened."""
+
+    title = param.String(default="")
+    opened = param.Integer(default=0, doc="Raised by the server.")
+
+    _esm = css.MAKE + css.static("page.js", "sheet")
+    _stylesheets = [css.static("lab.css", "sheet_head")]
+
+
+class Sheet(Card):
+    """A drawer on the right, without a backdrop: the stage stays in sight."""
+
+    def __init__(
+        self, title: str, *parts: pn.viewable.Viewable, about: Callable[[Sheet], None] = lambda sheet: None
+    ) -> None:
+        self._about = about  # hears that it was opened or closed
+        self.head = SheetHead(lambda message: self.hide(), title=title)
+        super().__init__("pmdviz-sheet", css.SHEET, self.head, *parts)
+
+    def toggle(self) -> None:
+        """Open it, or close it."""
+        (self.hide if self.shown else self.reveal)()
+
+    def reveal(self) -> None:
+        """Open it."""
+        super().reveal()
+        self.head.opened += 1
+        self._about(self)
+
+    def hide(self) -> None:
+        """Close it."""
+        super().hide()
+        self._about(self)
+
+
+# What a person sees of work that lasts: what it is, for how long already, how far, and Cancel.
+
+WORDS = {  # what the live loop calls its jobs, for a person; all others make a run
+    "step": "Computing a step",
+    "step back": "Going back one step",
+    "set": "Updating",
+    "look": "Measuring",
+    "going to the iteration of the link": "Replaying up to the iteration of the link",
+    "going to an iteration": "Computing the steps up to this iteration",
+    "going to a round": "Computing the steps up to this round",
+    "branch": "Computing the steps of both runs",
+    "undo": "Restoring the previous run",
+    "budget": "Measuring",
+}
+NEW_RUN = "Preparing the first picture"
+
+
+def live_words(seconds: float) -> str:
+    """When a run that waits for its kernels goes on."""
+    return f"Live in about {max(1, round(seconds))} s: compiling for this computer, once"
+
+
+class Busy(Card):
+    """A card over the traces, hidden while everything is quick."""
+
+    def __init__(self, cancel: Callable[[], None]) -> None:
+        self.text, self.button = text(stylesheets=[]), small_button("Cancel", cancel)
+        super().__init__("pmdviz-busy", css.BUSY, self.text, self.button)
+
+    def show(self, what: str, seconds: float, share: float, can_cancel: bool = True) -> None:
+        """Say in the words `what` what lasts, for how long already, and which share of its present part is done."""
+        words = html.escape(what)
+        bar = f'<progress aria-label="{words}" max="1" value="{share:.2f}"></progress>'
+        self._say(f'<div role="status">{words}: {duration(seconds)} so far</div>{bar}', can_cancel)
+
+    def wait(self, words: str) -> None:
+        """Give in `words` the reason for the wait."""
+        self._say(f'<div role="status">{html.escape(words)}</div>', True)
+
+    def _say(self, words: str, can_cancel: bool) -> None:
+        self.text.object, self.button.label, self.button.disabled = words, "Cancel", not can_cancel
+        self.reveal()
+
+    def cancelling(self) -> None:
+        """Cancel was pressed: it ends at the next block, or when a target's own function comes back."""
+        self.button.label, self.button.disabled = "Cancelling …", True
+
+
+# A sentence over the traces that a person closes: a link that could not be read, a picture unlike the shared one.
+
+
+class Notice(Card):
+    """One sentence and Close."""
+
+    def __init__(self) -> None:
+        self.text = text(stylesheets=[])
+        super().__init__("pmdviz-notice", css.BUSY, self.text, small_button("Close", self.hide))
+
+    def say(self, sentence: str) -> None:
+        """Show the sentence; it is text, never markup."""
+        self.text.object = f'<div role="alert">{html.escape(sentence)}</div>'
+        self.reveal()
+
+
+# What a person sees when a step failed: the sentence next to the stage, with three ways out.
+
+
+class Trouble(Card):
+    """A card over the stage, hidden while all is well."""
+
+    def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
+        self.text, acts = text(stylesheets=[]), {"Retry": retry, "Restart": restart, "Copy recipe": copy}
+        buttons = pn.Row(*(small_button(label, act) for label, act in acts.items()), margin=0)
+        super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
+
+    def show(self, error: Exception) -> None:
+        """Say what went wrong."""
+        words = f"<b>The run stopped.</b> The last good frame is still shown. {html.escape(failed_step_words(error))}"
+        self.text.object = f'<div role="alert">{words}</div>'
+        self.reveal()
+
+
+# The headings of a long page, and its contents: links that go to them.
+
+
+class Section(JSComponent):
+    """A heading, or the contents of the page where it has `places`."""
+
+    key = param.String(default="", doc="By which the contents name it.")
+    title = param.String(default="")
+    opened = param.Boolean(default=False, doc="Whether the page is to be opened here.")
+    places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
+
+    _esm = css.MAKE + css.static("page.js", "sections")
+    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
+
+
+# Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
+
+
+class WorkLine:
+    """A row and a line under it; `cancel` is called by its Cancel."""
+
+    def __init__(self, words: str, cancel: Callable[[], None], *buttons: pn.viewable.Viewable) -> None:
+        self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text()
+        self.say(words)
+        row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
+        self.view = pn.Column(row, self.said, **WIDE)
+
+    def say(self, words: str) -> None:
+        """A sentence, which a screen reader says too."""
+        say(self.said, words)
+
+    def show(self, running: bool) -> None:
+        """Whether there is something to cancel."""
+        self.stop_it.visible = running

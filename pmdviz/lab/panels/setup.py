@@ -18,25 +18,11 @@ from pmdviz.errors import InputError, unknown
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value, Whole
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import (
-    ASIDE,
-    WIDE,
-    Component,
-    KnobControl,
-    KnobForm,
-    Turn,
-    folded,
-    select,
-    set_value,
-    set_words,
-    small_button,
-    text,
-)
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.panel_internals import PatientSelect
+from pmdviz.lab.panel_internals import PatientSelect, handed
+from pmdviz.lab.panels import widgets
 from pmdviz.methods import METHODS, Method, MethodKnobs
 from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
@@ -74,23 +60,18 @@ class ProblemControls:
     _on_target: Callable[[Target | str], None]
     _on_budget: Callable[[int], None]
 
-    def __init__(
-        self,
-        budget_labels: Mapping[str, str],  # by what the budget counts
-        option: Turn,
-        seed: Turn,
-    ) -> None:
+    def __init__(self, budget_labels: Mapping[str, str], option: widgets.Turn, seed: widgets.Turn) -> None:
         self._busy = False  # while it shows the settings in force, a change of a control is not a request
-        self.target = select("Target", titles(), self._on_target)
-        self.options = KnobForm(option)
-        self.data = folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
-        self._budget_labels = budget_labels
-        self.budget = select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
-        self.seed_form = KnobForm(seed)
+        self.target = widgets.select("Target", titles(), self._on_target)
+        self.options = widgets.KnobForm(option)
+        self.data = widgets.folded("Data and options of the target", self.options, margin=(4, 0, 8, 0))
+        self._budget_labels = budget_labels  # by what the budget counts
+        self.budget = widgets.select(budget_labels["data"], limits.budgets(BUDGETS), self._on_budget)
+        self.seed_form = widgets.KnobForm(seed)
         self.seed_form.build({SEED.name: SEED}, {SEED.name: 0})
         self.seed = self.seed_form.controls[SEED.name]
 
-    def controls_by_field(self) -> dict[str, KnobControl]:
+    def controls_by_field(self) -> dict[str, widgets.KnobControl]:
         """The control of each field that an error may name."""
         return {**self.options.controls, SEED.name: self.seed}
 
@@ -102,7 +83,7 @@ class ProblemControls:
         """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
-        set_value(self.target, choice)
+        widgets.set_value(self.target, choice)
         usual = type(target.options).defaults()
         self.options.rebuild(type(target.options), usual.as_dict())
         self.options.show(target.options, usual.as_dict(), {})
@@ -113,10 +94,10 @@ class ProblemControls:
         if value not in self.budget.options.values():
             known = {**self.budget.options, f"{value:,}": value}
             self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        set_value(self.budget, value)
+        widgets.set_value(self.budget, value)
 
 
-def refused(control: KnobControl | None, error: InputError) -> bool:
+def refused(control: widgets.KnobControl | None, error: InputError) -> bool:
     """Put a refusal next to a control; False where there is none."""
     if control is not None:
         control.refuse(error.on_page)
@@ -142,13 +123,14 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = text(_line(WAITING), margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self._said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self._say(WAITING)
         fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
+        self.card = widgets.folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         # Above the verdict, because the window may end below it.
         above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
-        self.view = pn.Column(self.card, styles=above, **WIDE)
+        self.view = pn.Column(self.card, styles=above, **widgets.WIDE)
 
     @property
     def words(self) -> str:
@@ -177,12 +159,10 @@ class DiagnosisPanel:
         if snapshot.diagnosed_by != self._wanted:
             self._look(self._wanted)
         else:
-            set_words(self._said, _line(snapshot.diagnosis or UNDER_WAY))
+            self._say(snapshot.diagnosis or UNDER_WAY)
 
-
-def _line(words: str) -> str:
-    """A line that a screen reader says when it changes."""
-    return f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>'
+    def _say(self, words: str) -> None:
+        widgets.set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
 
 
 # The controls of a lab.
@@ -202,29 +182,27 @@ class Setup(ProblemControls):
         set_knob: Callable[[type[Knobs], str, Value], None],
         diagnose: Callable[[str], None],
     ) -> None:
-        super().__init__(BUDGET_OF, self._option, lambda name, value: begin("this seed", seed=value))
+        super().__init__(BUDGET_OF, self.turn_option, lambda name, value: begin("this seed", seed=value))
         self._presets, self._begin, self._set_knob = dict(presets), begin, set_knob
         self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
         self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in self._presets.items()}
-        self.preset = select("Preset", titles, self._on_preset)
-        self.question = text(margin=(0, 0, 2, 0))
+        self.preset = widgets.select("Preset", titles, self._on_preset)
+        self.question = widgets.text(margin=(0, 0, 2, 0))
         self.diagnosis = DiagnosisPanel(diagnose)
-        self.about = text(margin=(0, 0, 4, 0))
-        self.own_data = pn.Column(**WIDE)  # the page puts its button there
+        self.about = widgets.text(margin=(0, 0, 4, 0))
+        self.own_data = pn.Column(**widgets.WIDE)  # the page puts its button there
         methods = {method.title: name for name, method in METHODS.items()}
-        self.method = select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
-        self.moves = text(margin=(0, 0, 4, 0))
-        self.knobs = KnobForm()
-        self.brief = KnobForm(
-            brief=True, css_classes=["pmdviz-brief"]
-        )  # three of the knobs, as sliders next to the stage
-        self.new_seed = small_button("New seed")
+        self.method = widgets.select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
+        self.moves = widgets.text(margin=(0, 0, 4, 0))
+        self.knobs = widgets.KnobForm()
+        self.brief = widgets.KnobForm(brief=True, css_classes=["pmdviz-brief"])  # three sliders next to the stage
+        self.new_seed = widgets.small_button("New seed")
         preset = self.preset, self.question
         target = self.target, self.about, self.own_data, self.data
         method = self.method, self.moves, self.knobs, self.budget, self.seed_form, self.new_seed
-        self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **ASIDE)
+        self.view = pn.Column(*preset, *target, *method, css_classes=["pmdviz-setup"], **widgets.ASIDE)
 
     def _ask(self, what: str, **parts: Any) -> None:
         if not self._busy:
@@ -240,10 +218,11 @@ class Setup(ProblemControls):
     def _on_budget(self, budget: int) -> None:
         self._ask("budget", budget=budget or None)
 
-    def _option(self, name: str, value: Value) -> None:
+    def turn_option(self, name: str, value: Value) -> None:
+        """A run on the target with this option."""
         self._begin("new option", option=(name, value))
 
-    def controls_by_field(self) -> dict[str, KnobControl]:
+    def controls_by_field(self) -> dict[str, widgets.KnobControl]:
         """The knobs too."""
         return {**super().controls_by_field(), **self.knobs.controls, SEED.name: self.seed}
 
@@ -300,18 +279,18 @@ class Setup(ProblemControls):
         self._shown, self._busy = shown, True
         try:
             self.show_problem(target, recipe.target, recipe.seed, recipe.budget, recipe.budget_unit)
-            set_words(self.about, _about_line(getattr(target, "about", "")))
-            set_words(self.moves, _about_line(METHODS[recipe.method].what_moves))
+            for pane, words in (
+                (self.about, getattr(target, "about", "")),
+                (self.moves, METHODS[recipe.method].what_moves),
+            ):
+                widgets.set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
             self._busy = False
 
     def _show_method(self, recipe: Recipe, target: Target, knobs: MethodKnobs, pending: Mapping[str, str]) -> None:
-        fitting = fitting_methods(target)
-        if self.method.options != fitting:
-            self.method.options = fitting
-        set_value(self.method, recipe.method)
+        widgets.offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
         self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
@@ -328,10 +307,10 @@ class Setup(ProblemControls):
         stays = self._presets.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
-        set_value(self.preset, match)
+        widgets.set_value(self.preset, match)
         self.diagnosis.about(match)
         preset = self._presets.get(match)
-        set_words(self.question, _about(preset) if preset else "")
+        widgets.set_words(self.question, _about(preset) if preset else "")
 
 
 MEANINGS_S = 0.25  # a person cannot read them faster
@@ -370,21 +349,12 @@ def basic_three(knobs: Knobs, idle: Iterable[str]) -> list[str]:
     return sorted(chosen, key=lambda name: FIRST.index(name) if name in FIRST else len(FIRST) - 1)
 
 
-def _about_line(words: str) -> str:
-    """A sentence under a menu."""
-    return f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>'
-
-
 def _about(preset: Preset) -> str:
     """The question, what to watch, and folded behind it what to try: those who want to think first do not see them."""
-    question, watch, try_this = (
-        marked(html.escape(words)) for words in (preset.question, f"Watch: {preset.watch}", preset.try_this)
-    )
-    return (
-        f'<div class="pmdviz-question">{question}</div>'
-        f'<div class="pmdviz-watch">{watch}</div>'
-        f'<details class="pmdviz-try"><summary>Suggestion</summary>{try_this}</details>'
-    )
+    said = preset.question, f"Watch: {preset.watch}", preset.try_this
+    question, watch, try_this = (marked(html.escape(words)) for words in said)
+    asked = f'<div class="pmdviz-question">{question}</div><div class="pmdviz-watch">{watch}</div>'
+    return f'{asked}<details class="pmdviz-try"><summary>Suggestion</summary>{try_this}</details>'
 
 
 # What the stage shows: the scene, and which two coordinates of many.
@@ -465,9 +435,9 @@ def presets() -> Iterator[Section]:
     yield _section("Start here", "preset", [name for name in STARTERS if name in PRESETS])
     left = [name for name in order if name not in STARTERS]
     for title, methods in TEACHES.items():
-        yield _section(title, "preset", [n for n in left if PRESETS[n].parts.get("method", "pmd") in methods])
+        yield _section(title, "preset", [name for name in left if _method_of(name) in methods])
     known = {method for methods in TEACHES.values() for method in methods}
-    yield _section("More presets", "preset", [n for n in left if PRESETS[n].parts.get("method", "pmd") not in known])
+    yield _section("More presets", "preset", [name for name in left if _method_of(name) not in known])
 
 
 def methods() -> Iterator[Section]:
@@ -489,21 +459,20 @@ def _section(title: str, kind: str, names: list[str]) -> Section:
 
 
 def _item(kind: str, name: str) -> list[str]:
-    """Name, title, a sentence, and the sign of a picture."""
+    """Name, title, a sentence, and the sign of a picture: that of the method's family."""
     if kind == "preset":
         preset = PRESETS[name]
-        return [name, preset.title, preset.question, _sign(preset.parts.get("method", "pmd"))]
+        return [name, preset.title, preset.question, _folder(METHODS[_method_of(name)])]
     if kind == "method":
-        return [name, METHODS[name].title, METHODS[name].what_moves, _sign(name)]
+        return [name, METHODS[name].title, METHODS[name].what_moves, _folder(METHODS[name])]
     return [name, TARGETS[name].title, TARGETS[name].about or "", "target"]
 
 
-def _sign(method: str) -> str:
-    """The icon of a method: its family."""
-    return _folder(METHODS[method]) if method in METHODS else ""
+def _method_of(preset: str) -> str:
+    return PRESETS[preset].parts.get("method", "pmd")
 
 
-class Gallery(Component):
+class Gallery(widgets.Component):
     """The chips and the dialog. A choice there sets the menu of the settings."""
 
     problem = param.String(default="")
@@ -515,30 +484,24 @@ class Gallery(Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._setup = setup
         self._shown: dict[str, Json] = {}
-        targets = _section("Targets", "target", [*TARGETS])
-        every = [*presets(), targets, *methods()]
+        self._menus = {"preset": setup.preset, "target": setup.target, "method": setup.method}
+        every = [*presets(), _section("Targets", "target", [*TARGETS]), *methods()]
         sections = [section for section in every if section["items"]]
         super().__init__(self._choose, sections=sections, css_classes=["pmdviz-chips"], **params)
 
     def show(self) -> None:
         """The names of the present problem and method, read from the menus of the settings."""
-        titles = {menu: {value: title for title, value in menu.options.items()} for menu in self._menus}
-        preset, target, method = (titles[menu].get(menu.value, "") for menu in self._menus)
-        problem = preset if self._setup.preset.value else target
-        shown = {"problem": problem, "method": method, "fitting": [*self._setup.method.options.values()]}
+        menus = self._menus.values()
+        preset, target, method = (next((t for t, v in one.options.items() if v == one.value), "") for one in menus)
+        problem = preset if self._menus["preset"].value else target
+        shown = {"problem": problem, "method": method, "fitting": [*self._menus["method"].options.values()]}
         if shown != self._shown:  # this is called at every frame
             self._shown = shown
             self.param.update(**shown)
 
-    @property
-    def _menus(self) -> tuple[pn.widgets.Select, pn.widgets.Select, pn.widgets.Select]:
-        return self._setup.preset, self._setup.target, self._setup.method
-
     def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""
-        menus = dict(zip(("preset", "target", "method"), self._menus, strict=True))
-        menu, name = menus.get(str(message.get("kind"))), message.get("name")
+        menu, name = self._menus.get(str(message.get("kind"))), message.get("name")
         if menu is not None and name in menu.options.values():
             menu.value = name

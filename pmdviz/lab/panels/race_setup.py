@@ -13,19 +13,8 @@ from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
-from pmdviz.lab.controls.setup import ProblemControls, fitting_methods, refused
-from pmdviz.lab.controls.widgets import (
-    ASIDE,
-    WIDE,
-    KnobForm,
-    folded,
-    select,
-    set_value,
-    set_words,
-    small_button,
-    spoken,
-    text,
-)
+from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.setup import ProblemControls, fitting_methods, refused
 from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -52,44 +41,36 @@ class EntrantCard:
     """One entrant, folded; its knobs are made when it is first opened."""
 
     def __init__(
-        self,
-        turn: Callable[[EntrantCard, str, Any], None],
-        remove: Callable[[EntrantCard], None],
-        look: Look,
+        self, turn: Callable[[EntrantCard, str, Any], None], remove: Callable[[EntrantCard], None], look: Look
     ) -> None:
         self._turn, self._remove, self._look = turn, remove, look
-        self.form: KnobForm | None = None
-        self._shown: tuple[Entrant, Target] | None = None
-        self.view = folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
+        self.form: widgets.KnobForm | None = None
+        self.shown: Entrant | None = None
+        self._target: Target | None = None
+        self.view = widgets.folded("", build=self._build, margin=(2, 0), css_classes=["pmdviz-entrant"])
 
     def _build(self) -> None:
-        self.form = KnobForm(lambda name, value: self._turn(self, name, value))
+        self.form = widgets.KnobForm(lambda name, value: self._turn(self, name, value))
         self.fill()
         open_it, words = self._look
-        look = small_button(words(), lambda: open_it(self))
-        row = pn.FlexBox(look, small_button("Remove", lambda: self._remove(self)), gap="8px", **WIDE)
+        look = widgets.small_button(words(), lambda: open_it(self))
+        row = pn.FlexBox(look, widgets.small_button("Remove", lambda: self._remove(self)), gap="8px", **widgets.WIDE)
         self.view.extend([self.form, row])
 
     def show(self, entrant: Entrant, target: Target) -> None:
         """Show an entrant; costs nothing while it stays the same."""
-        if self._shown != (entrant, target):
-            self._shown = entrant, target
+        if (self.shown, self._target) != (entrant, target):
+            self.shown, self._target = entrant, target
             self.view.header.object = f"<b>{html.escape(entrant.title)}</b>"
             self.fill()
 
-    @property
-    def shown(self) -> Entrant | None:
-        """The entrant that is shown."""
-        return self._shown[0] if self._shown else None
-
     def fill(self) -> None:
         """Show the entrant's knobs again, without the last change."""
-        if self.form is not None and self._shown is not None:
-            entrant, target = self._shown
-            way = METHODS[entrant.method]
-            usual = way.fitted(way.Knobs.defaults(), target)
+        if self.form is not None and self.shown is not None:
+            way = METHODS[self.shown.method]
+            usual = way.fitted(way.Knobs.defaults(), self._target)
             self.form.rebuild(way.Knobs, usual.as_dict())
-            self.form.show(usual.replaced(**entrant.knobs), usual.as_dict(), {}, way.idle_knobs(target))
+            self.form.show(usual.replaced(**self.shown.knobs), usual.as_dict(), {}, way.idle_knobs(self._target))
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal next to the knob of that name; False without such a knob."""
@@ -119,15 +100,15 @@ class RaceSetup(ProblemControls):
         self._look = (lambda card: look[0](self.cards.index(card))), look[1]
         self._asked: tuple[EntrantCard, str] | None = None  # the knob that was turned last
         self.cards: list[EntrantCard] = []
-        self.clock = select("Clock", CLOCK_MENU, self._ask_by)
-        self.entrants = pn.Column(**WIDE)
-        self.method = select("Add a method", {})
-        self.add = small_button("Add", self._add)
-        self.said = text(margin=(4, 0))
+        self.clock = widgets.select("Clock", CLOCK_MENU, self._ask_by)
+        self.entrants = pn.Column(**widgets.WIDE)
+        self.method = widgets.select("Add a method", {})
+        self.add = widgets.small_button("Add", self._add)
+        self.said = widgets.text(margin=(4, 0))
         heading = '<div class="pmdviz-heading">Methods in the race (open one to change its settings)</div>'
         problem = self.target, self.data, self.clock, self.budget, self.seed_form
-        methods = text(heading), self.entrants, self.method, self.add, self.said
-        self.view = pn.Column(*problem, *methods, css_classes=["pmdviz-race-setup"], **ASIDE)
+        methods = widgets.text(heading), self.entrants, self.method, self.add, self.said
+        self.view = pn.Column(*problem, *methods, css_classes=["pmdviz-race-setup"], **widgets.ASIDE)
         self.show(recipe)
 
     def _ask(self, **parts: Any) -> None:
@@ -184,7 +165,7 @@ class RaceSetup(ProblemControls):
 
     def _add(self) -> None:
         if len(self.recipe.entrants) >= MOST_ENTRANTS:
-            set_words(self.said, spoken(f"At most {MOST_ENTRANTS} methods: more lines could not be told apart."))
+            widgets.say(self.said, f"At most {MOST_ENTRANTS} methods: more lines could not be told apart.")
         elif self.method.value:
             self._ask_for([*self.recipe.entrants, self.method.value])
 
@@ -223,24 +204,14 @@ class RaceSetup(ProblemControls):
         try:
             target = recipe.target
             self.show_problem(target, choice_of(target), recipe.seeds[0], recipe.budget, recipe.budget_unit)
-            self._show_clock(recipe)
-            fitting = fitting_methods(target)
-            if self.method.options != fitting:
-                kept = self.method.value
-                self.method.param.update(
-                    options=fitting, value=kept if kept in fitting.values() else next(iter(fitting.values()))
-                )
+            with_data = recipe.target.data is not None  # else there is one clock alone
+            menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or with_data}
+            widgets.offer(self.clock, menu, recipe.budget_unit)
+            widgets.offer(self.method, fitting_methods(target))
             self._show_cards(recipe)
-            set_words(self.said, spoken("" if recipe.entrants else "No methods yet: choose one above and press Add."))
+            widgets.say(self.said, "" if recipe.entrants else "No methods yet: choose one above and press Add.")
         finally:
             self._busy = False
-
-    def _show_clock(self, recipe: RaceRecipe) -> None:
-        """What the budget counts; a target without data has one clock alone."""
-        menu = {words: unit for words, unit in CLOCK_MENU.items() if unit != DATA or recipe.target.data is not None}
-        if self.clock.options != menu:
-            self.clock.param.update(options=menu, value=recipe.budget_unit)
-        set_value(self.clock, recipe.budget_unit)
 
     def _show_cards(self, recipe: RaceRecipe) -> None:
         """A card for each entrant: its own, else a card of its method whose entrant has gone."""
