@@ -6,7 +6,7 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, TypedDict
+from typing import Any, NamedTuple, Self, TypedDict
 
 import numpy as np
 
@@ -14,7 +14,6 @@ from pmdviz.cached import cached_property
 from pmdviz.densities.bandwidth import spread
 from pmdviz.densities.chains import largest_trusted
 from pmdviz.densities.density import Density, Points, variances
-from pmdviz.engine.history import Ancestry, Row
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
@@ -29,6 +28,37 @@ from pmdviz.targets.exact import Reference
 
 OVERHEAD = 8192  # bytes of a kept frame besides its arrays
 CHEAP = 60_000_000  # nanoseconds of the figures that every measured frame has
+Row = dict[str, Any]  # of a measured frame: the name of a column -> its number, None where it is unavailable
+
+# Ancestry: from which particles of iteration 0 the present ones descend, resampling after resampling.
+
+
+class Ancestry(NamedTuple):
+    """The first particles, and for each of now the row of the one among them that it descends from.
+
+    A particle that stays or moves stays its own descendant; one that was redrawn descends from what its parent did.
+    Where resampling leaves few ancestors, the ESS, which counts equal weights, does not show the loss (Del Moral,
+    Doucet, Jasra 2006, call it path degeneracy).
+    """
+
+    first: Array  # (m, d) at iteration 0
+    rows: Array  # (n,) int32
+
+    @classmethod
+    def of(cls, particles: Array) -> Self:
+        """That of iteration 0: each (m, d) is its own ancestor."""
+        return cls(particles, np.arange(len(particles), dtype=np.int32))
+
+    def number_alive(self, log_weights: Array) -> int:
+        """How many of the first have descendants whose log-weight (n,) is finite."""
+        return int(np.count_nonzero(np.bincount(self.rows[log_weights > -np.inf], minlength=1)))
+
+
+def after_step(before: Ancestry | None, info: StepInfo) -> Ancestry | None:
+    """The ancestry after a step; None where the step redrew particles and does not tell their parents."""
+    if before is None or (info.rejuvenated and info.parents is None):
+        return None
+    return before if info.parents is None else before._replace(rows=before.rows[info.parents])
 
 
 class Drawn(TypedDict):
@@ -343,14 +373,10 @@ class Frame:
     def replaced(self, **parts: Any) -> Frame:
         """The moment under other knobs or another budget; its computed values are kept unless a knob redraws it."""
         other = replace(self, **parts)
-        redraw = other.knobs is not self.knobs and any(
-            spec.acts == "at once" and getattr(other.knobs, name) != getattr(self.knobs, name)
-            for name, spec in self.knobs.specs().items()
-        )
-        kept = (
-            () if redraw else ("densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws")
-        )
-        other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
+        drawn_by = [name for name, spec in self.knobs.specs().items() if spec.acts == "at once"]
+        if other.knobs is self.knobs or all(getattr(other.knobs, k) == getattr(self.knobs, k) for k in drawn_by):
+            kept = "densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws"
+            other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
         return other
 
     def without_caches(self) -> Frame:
@@ -386,6 +412,7 @@ class Frame:
 
     def row(self, left_out: frozenset[str] = frozenset()) -> Row:
         """The frame's row in the history, without the metrics `left_out`."""
+        counts = "rejuvenations", "limited_steps", "density_evaluations", "gradient_evaluations", "evaluations"
         return {
             "iteration": self.iteration,
             "visited": self.visited,
@@ -394,11 +421,7 @@ class Frame:
             "num_particles": len(self.particles),
             "step_size": self.info.step_size if self.info else None,
             **{each.name: self.info.scalars.get(each.name) if self.info else None for each in self.method.scalars},
-            "rejuvenations": self.rejuvenations,
-            "limited_steps": self.limited_steps,
-            "density_evaluations": self.density_evaluations,
-            "gradient_evaluations": self.gradient_evaluations,
-            "evaluations": self.evaluations,
+            **{name: getattr(self, name) for name in counts},
         }
 
 

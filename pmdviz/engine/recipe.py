@@ -152,20 +152,17 @@ def named_target(given: Json, targets: Mapping[str, Target]) -> str | Target:
         raise InputError(f"target must be a name or {{'custom': ...}}; got {shown(given)}")
     name, targets = print_of["name"], {**offered(), **targets}
     if name not in targets:
-        raise InputError(
-            f"the recipe needs the custom target {name!r}; give it: Recipe.from_json(text, targets={{{name!r}: ...}})",
-            on_page=f"this run needs the model {shown(name)}, which is not offered here; open it where it is, or start "
-            "a server with it: pmdviz serve --target MODULE:OBJECT",
-        )
+        cure = "open it where it is, or start a server with it: pmdviz serve --target MODULE:OBJECT"
+        on_page = f"this run needs the model {shown(name)}, which is not offered here; {cure}"
+        words = f"the recipe needs the custom target {name!r}"
+        raise InputError(f"{words}; give it: Recipe.from_json(text, targets={{{name!r}: ...}})", on_page=on_page)
     found = getattr(targets[name], "fingerprint", None)
     if found is None:
         raise InputError(f"targets[{name!r}] must be made with pmdviz.custom_target; got {shown(targets[name])}")
     different = [key for key in {**found, **print_of} if not _same(found.get(key), print_of.get(key))]
     if different:
-        raise InputError(
-            f"the given target {name!r} does not match the recipe ({', '.join(different)} differ); give the "
-            "target that the recipe was made with, or make a recipe of yours"
-        )
+        words = f"the given target {name!r} does not match the recipe ({', '.join(different)} differ)"
+        raise InputError(f"{words}; give the target that the recipe was made with, or make a recipe of yours")
     return targets[name]
 
 
@@ -350,19 +347,8 @@ def unfold(text: str) -> Json:
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
 USUAL_METHOD = "pmd"  # where none is named
-KEYS = (
-    "pmdviz_recipe",
-    "target",
-    "target_options",
-    "method",
-    "knobs",
-    "seed",
-    "budget",
-    "budget_unit",
-    "changes",
-    "data",
-    "made_with",
-)
+PARTS = ("method", "seed", "budget", "budget_unit", "changes")  # of its plain values, as its arguments are called
+KEYS = ("pmdviz_recipe", "target", "target_options", "knobs", *PARTS, "data", "made_with")
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -451,15 +437,8 @@ class Recipe(Portable):
         """
         if values.get("target", self.target) != self.target:
             values = {"target_options": {}, "budget_unit": ..., **values}
-        parts: dict[str, Any] = {
-            "target": self.custom or self.target,
-            "target_options": {} if self.custom else self.target_options,
-            "method": self.method,
-            "seed": self.seed,
-            "budget": self.budget,
-            "budget_unit": self.budget_unit,
-            "changes": self.changes,
-        }
+        parts: dict[str, Any] = {name: getattr(self, name) for name in PARTS}
+        parts |= {"target": self.custom or self.target, "target_options": {} if self.custom else self.target_options}
         same_method = values.get("method", self.method) == self.method
         given = _named_knobs(values.get("method", self.method), values.pop("knobs", {}))
         for name in values:
@@ -573,9 +552,7 @@ class Recipe(Portable):
         if isinstance(plain, Mapping) and isinstance(plain.get("recipe"), Mapping):
             plain = plain["recipe"]
         plain = checked_parts(plain, "recipe", KEYS, "recipe key")
-        rest: dict[str, Any] = {
-            k: plain[k] for k in ("method", "seed", "budget", "budget_unit", "changes") if k in plain
-        }
+        rest: dict[str, Any] = {name: plain[name] for name in PARTS if name in plain}
         rest |= _named_knobs(rest.get("method", USUAL_METHOD), plain.get("knobs", {}))
         with holding(plain.get("data", {})):
             return cls(**problem_of(plain, targets), **rest)

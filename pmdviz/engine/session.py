@@ -9,10 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.frame import Frame
-from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
+from pmdviz.engine.frame import Ancestry, Frame, after_step
 from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole, fresh_seed
-from pmdviz.engine.run import Run
+from pmdviz.engine.run import History, Run, is_due, next_due
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Raw, Value

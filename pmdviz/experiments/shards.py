@@ -33,7 +33,7 @@ from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
-from pmdviz.methods.particles import SmoothingKnobs, smoothed
+from pmdviz.methods.weighting import SmoothingKnobs, smoothed
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import Divergences, picture
 from pmdviz.streams import stream

@@ -14,6 +14,8 @@ from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
 from pmdviz.kernels.pool import run_blocks
 
+Start = tuple[Array, float, Array]  # theta (d,), its log joint and the gradient there, (d,)
+
 
 class Trajectories(NamedTuple):
     """What became of trajectories; `made` of them were gone."""
@@ -75,7 +77,7 @@ def _uniforms_of(normals):
 def hamiltonian(
     model: tuple,
     data: Array,
-    start: tuple[Array, float, Array],
+    start: Start,
     momenta: Array,
     lengths: Array,
     uniforms: Array,

@@ -171,9 +171,8 @@ class Compiler:
                 return START_S if groups else 0.0
             if not (left := self._left(groups)):
                 return 0.0
-            ahead = self._asked[
-                : 1 + max((self._asked.index(group) for group in groups if group in self._asked), default=0)
-            ]
+            places = [self._asked.index(group) for group in groups if group in self._asked]
+            ahead = self._asked[: 1 + max(places, default=0)]
             work = {call.words: self._seconds(call) for call in [*self._left(ahead), *left]}
             return max(max(self._seconds(call) for call in left), sum(work.values()) / self._lanes)
 

@@ -26,9 +26,8 @@ from pmdviz.lab.panel_internals import handed, locked
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.widgets import WIDE, Component, KnobForm, PlaybackBar, text
 from pmdviz.lessons.lesson import Lesson
-from pmdviz.lessons.practice import practice_named
 from pmdviz.lessons.progress import FORMAT
-from pmdviz.lessons.reading import DEMOS, LESSONS, demo_link
+from pmdviz.lessons.reading import DEMOS, LESSONS, demo_link, practice_named
 from pmdviz.methods import METHODS, Method, by_family, usual_target
 from pmdviz.methods.step import COLUMNS
 from pmdviz.pictures import Picture

@@ -13,7 +13,7 @@ import numpy as np
 import panel as pn
 from bokeh.document import Document
 
-from pmdviz.engine.history import Row
+from pmdviz.engine.frame import Row
 from pmdviz.errors import InputError
 from pmdviz.experiments import Chart, Series, TooMuch, theory
 from pmdviz.experiments.running import EXPERIMENTS, ExperimentResult, run_experiment

@@ -1,10 +1,11 @@
-"""Plays and judges what the steps of a lesson show, without a page."""
+"""Plays what the steps of a lesson show, without a page, and lists the errors of a lesson."""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -15,13 +16,11 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, unknown, words_of
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
-from pmdviz.lessons.in_view import View, faults_of_view
-from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, Verdict, faults_of_paths, reached
-from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, faults_of_paths, reached, within
 from pmdviz.metrics import perfect_draws
-from pmdviz.presets import FLOOR, ExperimentPreset, contradictions, diagnose, find_experiment_preset, scope_of
-from pmdviz.scenes.trace_columns import GROUPS
-from pmdviz.scenes.words import KEYS
+from pmdviz.presets import FLOOR, ExperimentPreset, contradictions, find_experiment_preset, scope_of
+from pmdviz.scenes.trace_columns import GROUPS, first_group
+from pmdviz.scenes.words import KEYS, NO_JUDGEMENT
 
 Changes = Mapping[int, Mapping[str, Any]]  # iteration -> control -> value
 
@@ -59,11 +58,11 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
     for iteration in sorted(later):
         session.advance(iteration - session.frame.iteration)
         if session.frame.iteration < iteration:
-            raise InputError(
-                f"the run ends after {session.frame.iteration:,} iterations, before the change at iteration "
-                f"{iteration:,}; raise its budget, or change the setting earlier"
-            )
-        _check_knobs(session, later[iteration])
+            ends = f"ends after {session.frame.iteration:,} iterations, before the change at iteration {iteration:,}"
+            raise InputError(f"the run {ends}; raise its budget, or change the setting earlier")
+        for name in later[iteration]:
+            if controls_of(session.recipe).get(name, "knobs") != "knobs":
+                raise InputError(f"{name!r} acts from the start of a run; put it at iteration 0")
         session.set(**later[iteration])
     session.advance(MAX_BUDGET)
     return session.run
@@ -111,89 +110,6 @@ class Player:
         return self._kept[key]
 
 
-def _check_knobs(session: Session, values: Mapping[str, Any]) -> None:
-    """Raise InputError for what can only be chosen before the start."""
-    for name in values:
-        if controls_of(session.recipe).get(name, "knobs") != "knobs":
-            raise InputError(f"{name!r} acts from the start of a run; put it at iteration 0")
-
-
-# What a run says of the present step of a lesson: goal, verdicts, diagnosis and score. It does not change the progress.
-
-
-@dataclass(frozen=True)
-class Judgement:
-    """The result of playing a step.
-
-    Attributes
-    ----------
-    reached : bool
-        Whether the goal holds.
-    values : mapping
-        The names of the goal and what they are now; None where the run has no value.
-    verdicts : mapping
-        `question` and `after` -> Verdict, of each answer that may be judged.
-    right : mapping
-        `question` and `after` -> the letters of the options that are right of the run, and why before an answer.
-    diagnosis : str
-        "" where none is true of the run.
-    score : float or None
-        None before the end of the run, and where it waits for something.
-    trouble : str
-        Why something could not be judged, in a sentence; "" for nothing.
-    """
-
-    reached: bool = False
-    values: Mapping[str, Any] = field(default_factory=dict)
-    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
-    right: Mapping[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
-    diagnosis: str = ""
-    score: float | None = None
-    trouble: str = ""
-
-
-def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
-    """What `scope` says of the present step; before the end of its run that is the goal alone."""
-    step = progress.step
-    values, reached, trouble = {}, False, ""
-    if step.goal is not None:
-        values = {name: _value(Expression(name), scope)[0] for name in sorted(step.goal.names)}
-        found, trouble = _value(step.goal, scope)
-        reached = bool(found)
-    if not at_end:
-        return Judgement(reached, values, trouble=trouble)
-    verdicts: dict[str, Verdict] = {}
-    right: dict[str, tuple[tuple[str, ...], str]] = {}
-    diagnosis, score = "", None
-    try:
-        for part, ask in step.asks.items() if progress.is_revealed else ():
-            letters = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
-            answer = progress.answer_to(part)
-            right[part] = letters, ask.told(scope) if answer is None else ""
-            if answer is not None and progress.verdict_on(part) is None:
-                verdicts[part] = ask.judged(answer, scope)
-        diagnosis = diagnose(step.diagnosis, scope) if may_tell(progress) else ""
-    except InputError as error:
-        trouble = str(error)
-    if step.score is not None:
-        value, unknown_words = _value(step.score, scope)
-        score, trouble = (None if value is None else float(value)), unknown_words or trouble
-    return Judgement(reached, values, verdicts, right, diagnosis, score, trouble)
-
-
-def may_tell(progress: Progress) -> bool:
-    """Whether what the step shows may be told: it was revealed, or nothing is asked before, and nothing is hidden."""
-    return (progress.is_revealed or progress.step.question is None) and not progress.hidden
-
-
-def _value(expression: Expression, scope: Scope) -> tuple[Any, str]:
-    """The value of an expression, or None and why it has none."""
-    try:
-        return expression.value(scope), ""
-    except InputError as error:
-        return None, str(error)
-
-
 # Plays a lesson without a page and lists its errors: sentences that its runs do not show, tasks that cannot be done.
 
 
@@ -225,17 +141,13 @@ def check_lesson(lesson: Lesson, player: Player | None = None) -> list[str]:
         Keeps the played runs, for lessons that show the same runs.
     """
     player = player or Player()
-    found = [*faults_of_paths(lesson), *_faults_of_terms(lesson)]
+    found, words = [*faults_of_paths(lesson)], ", ".join(sorted(KEYS, key=str.lower))
+    unknown_terms = [word for word in dict.fromkeys(lesson.terms) if word not in KEYS]
+    found += [f"{{term}}`{word}`: no word of the glossary; it has {words}" for word in unknown_terms]
     for step in lesson.steps:
         if step.name in reached(lesson):
-            found += [f"step {step.name!r}: {words}" for words in _faults_of_step(lesson, step, player)]
+            found += [f"step {step.name!r}: {fault}" for fault in _faults_of_step(lesson, step, player)]
     return found
-
-
-def _faults_of_terms(lesson: Lesson) -> Iterator[str]:
-    for word in dict.fromkeys(lesson.terms):
-        if word not in KEYS:
-            yield f"{{term}}`{word}`: no word of the glossary; it has {', '.join(sorted(KEYS, key=str.lower))}"
 
 
 def _faults_of_step(lesson: Lesson, step: Step, player: Player) -> list[str]:
@@ -251,18 +163,16 @@ def _faults_of_step(lesson: Lesson, step: Step, player: Player) -> list[str]:
         shown = _played(step, source, player)
     except (InputError, TargetError) as error:
         return [words_of(error)]
-    parts: tuple[Callable[[Step, Shown], Iterator[str]], ...]
     parts = (_faults_of_trace, _faults_of_words, _faults_of_questions, _faults_of_goal, _faults_of_score)
-    said = [words for part in parts for words in _said(part, step, shown)]
+    said = [words for part in parts for words in _said(part(step, shown))]
     return said or [*faults_of_view(View(lesson, step, source, shown.run), shown.plain)]
 
 
-def _said(part: Callable[[Step, Shown], Iterator[str]], step: Step, shown: Shown) -> list[str]:
+def _said(part: Iterator[str]) -> list[str]:
     """The sentences of a part; what an expression cannot say is one."""
     found: list[str] = []
     try:
-        for words in part(step, shown):
-            found.append(words)
+        found.extend(part)
     except InputError as error:
         found.append(words_of(error))
     return [*dict.fromkeys(found)]
@@ -310,26 +220,20 @@ def _played(step: Step, source: Step | None, player: Player) -> Shown:
     if source.experiment:
         failed = player.experiment_failures(find_experiment_preset(source.experiment))
         if failed:
-            raise InputError(
-                f"the experiment does not show what its preset promises: {failed[0]}; change `knobs` or `check` there"
-            )
+            words = "the experiment does not show what its preset promises"
+            raise InputError(f"{words}: {failed[0]}; change `knobs` or `check` there")
         return Shown(scope_of(None), None, None)
     if source.race is not None:
         return Shown(scope_of(player.race(source.race)), None, None)
     plain = player.run(source.recipe)
     solved = player.run(source.recipe, step.solution) if step.solution else None
     hinted = [[player.run(source.recipe, {0: values}) for values in hint.settings] for hint in step.hints]
-    if any(name.startswith(FLOOR) for name in _names(step)):
+    told: list[Expression | Template] = [*_expressions(step).values(), *_sentences(step).values()]
+    if any(name.startswith(FLOOR) for each in told for name in each.names):
         for run in filter(None, (plain, solved, *chain(*hinted))):
             compute_floor(run)
     scopes = tuple(tuple(map(scope_of, runs)) for runs in hinted)
     return Shown(scope_of(plain), scope_of(solved) if solved else None, plain, scopes)
-
-
-def _names(step: Step) -> set[str]:
-    """The names that its expressions use."""
-    told: list[Expression | Template] = [*_expressions(step).values(), *_sentences(step).values()]
-    return {name for each in told for name in each.names}
 
 
 def _expressions(step: Step) -> dict[str, Expression]:
@@ -344,8 +248,7 @@ def _expressions(step: Step) -> dict[str, Expression]:
 
 def _sentences(step: Step) -> dict[str, Template]:
     """Its sentences with numbers of the run, by their place; a diagnosis is included where it is true."""
-    found = _always_said(step)
-    return found | {f"`say` of diagnosis {k}": each.say for k, each in enumerate(step.diagnosis, 1)}
+    return _always_said(step) | {f"`say` of diagnosis {k}": each.say for k, each in enumerate(step.diagnosis, 1)}
 
 
 def _always_said(step: Step) -> dict[str, Template]:
@@ -445,3 +348,100 @@ def _faults_of_score(step: Step, shown: Shown) -> Iterator[str]:
         yield f"the score is not known in this run: {step.score.why(shown.solved)}"
     elif solved <= plain:
         yield f"its solution scores {solved:.4g}, no better than the {plain:.4g} of the untouched run"
+
+
+# The check that no answer is in view before it is given, and that the number asked for is on the page.
+
+NUMBER = re.compile(r"(?<![\w.])[-−]?\d[\d,]*(?:\.\d+)?")
+ON_STAGE = ("lightest_mode", "lightest_mode_exact", "mean_square_ratio")  # what q and exact posterior show together
+
+
+@dataclass(frozen=True)
+class View:
+    """The page and a question of a step: `source` is the step whose run is on show, `run` that run at its end."""
+
+    lesson: Lesson
+    step: Step
+    source: Step | None
+    run: Run | None
+
+    def texts(self, ask: Ask) -> list[str]:
+        """All that a learner has read of the step when they are asked."""
+        first = self.step is self.lesson.steps[0]
+        return [self.step.title, self.step.text, ask.text, *([self.lesson.text] if first else [])]
+
+    def has_ended(self, part: str) -> bool:
+        """Whether the run is over when the question is asked: after the reveal, or in a step that goes on with it."""
+        return self.source is not None and (part == "after" or self.source is not self.step)
+
+    @property
+    def in_status(self) -> frozenset[str]:
+        """The names of the status line."""
+        if self.run is None:
+            return frozenset()
+        final = self.run.final
+        judging = (name for name in final.traced_names if name not in NO_JUDGEMENT and final.metric(name) is not None)
+        return frozenset({"tv"} if final.metric("tv") is not None else {next(judging, "")})
+
+    @property
+    def in_traces(self) -> frozenset[str]:
+        """The names of the traces on show."""
+        if self.run is None:
+            return frozenset()
+        groups = GROUPS.of(self.run.target, self.run.final.method)
+        trace = self.step.trace or (self.source.trace if self.source else "") or first_group(groups)
+        return frozenset(groups[trace].metrics) if trace in groups else frozenset()
+
+    def at_end(self, hide: tuple[str, ...]) -> dict[str, str]:
+        """The names whose values can be read off a run that is over -> where, with these parts hidden."""
+        where: dict[str, str] = {}
+        if "exact" not in hide:
+            where |= dict.fromkeys(ON_STAGE, "in the picture; hide: [exact]")
+        if "traces" not in hide:
+            where |= dict.fromkeys(self.in_traces, "in the traces; hide: [traces]")
+        if not {"exact", "numbers"} & {*hide}:
+            where |= dict.fromkeys(self.in_status, "in the status line; hide: [numbers]")
+        return where
+
+
+def faults_of_view(view: View, scope: Scope) -> Iterator[str]:
+    """Faults of the page that a learner sees, one sentence each."""
+    step = view.step
+    if step.hide and view.run is None:
+        yield "`hide` acts on runs alone: a race and an experiment show all that they have"
+    if step.hide and not step.asks:
+        yield "it hides parts of the page, but asks nothing that would show them"
+    for part, ask in step.asks.items():
+        yield from (f"`{part}`: {words}" for words in (*_read_off(view, ask, scope), *_faults_in_view(view, part, ask)))
+
+
+def _faults_in_view(view: View, part: str, ask: Ask) -> Iterator[str]:
+    tests = [ask.number.right] if ask.number else [one.when for one in ask.options.values() if one.when is not None]
+    names = frozenset[str]().union(*(one.names for one in tests))
+    is_first = part == next(iter(view.step.asks))
+    hide = view.step.hide if is_first else ()
+    reads_off = is_first or ask.number is not None  # else it is about the revealed run
+    if view.run is not None and view.has_ended(part) and reads_off:
+        seen = view.at_end(hide)
+        for name in sorted(names) if names <= seen.keys() else ():
+            yield f"its answer is in view before it is given: {name!r} is {seen[name]}"
+    elif view.run is None and names and view.source is not view.step:
+        yield "its answer is in view before it is given: the race is over, and its table shows all figures"
+    traced = {name for name in names if any(name in group.metrics for group in GROUPS.values())}
+    drawn = view.in_traces | view.in_status
+    if view.run is not None and traced and not traced & drawn:
+        yield f"it needs {', '.join(sorted(traced))}, which the page does not show; set `trace`"
+
+
+def _read_off(view: View, ask: Ask, scope: Scope) -> Iterator[str]:
+    """Where a text has the answer."""
+    texts = " ".join(view.texts(ask))
+    if ask.number is not None:
+        right = float(ask.number.right.value(scope))
+        for found in NUMBER.findall(texts):
+            value = float(found.replace(",", "").replace("−", "-"))
+            if within(value, right, ask.number.tolerance, ask.number.scale):
+                yield f"its answer is in view before it is given: a text has {found}, and {right:.4g} is right"
+    told = [one for one in ask.options.values() if one.say.casefold().rstrip(".") in texts.casefold()]
+    if len(told) == 1 and told[0].is_right(scope):
+        yield f"its answer is in view before it is given: a text has {told[0].say!r}"

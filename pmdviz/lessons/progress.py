@@ -13,7 +13,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from pmdviz.errors import InputError, shown
+from pmdviz.expressions import Expression, Scope
 from pmdviz.lessons.lesson import Answer, Lesson, Step, Verdict
+from pmdviz.presets import diagnose
 
 FORMAT = 1
 LONGEST = 100_000
@@ -167,18 +169,8 @@ class Progress:
 
     def to_json(self) -> str:
         """For the browser to keep."""
-        plain = {
-            "pmdviz_progress": FORMAT,
-            "lesson": self.lesson.name,
-            "path": self.path,
-            "answers": self.answers,
-            "verdicts": self.verdicts,
-            "hints": self.hints,
-            "reached": sorted(self.reached),
-            "revealed": sorted(self.revealed),
-            "scores": self.scores,
-            "done": self.done,
-        }
+        plain = {"pmdviz_progress": FORMAT, **vars(self), "lesson": self.lesson.name}
+        plain |= {"reached": sorted(self.reached), "revealed": sorted(self.revealed)}
         return json.dumps(plain, ensure_ascii=False, allow_nan=False)
 
     @classmethod
@@ -217,3 +209,79 @@ def _verdict(right: Any, words: Any, near: Any = False) -> Verdict:
 def _asked(lesson: Lesson, key: str) -> Any:
     name, _, part = key.partition("/")
     return lesson.step(name).asks[part]
+
+
+# What a run says of the present step of a lesson: goal, verdicts, diagnosis and score. It does not change the progress.
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The result of playing a step.
+
+    Attributes
+    ----------
+    reached : bool
+        Whether the goal holds.
+    values : mapping
+        The names of the goal and what they are now; None where the run has no value.
+    verdicts : mapping
+        `question` and `after` -> Verdict, of each answer that may be judged.
+    right : mapping
+        `question` and `after` -> the letters of the options that are right of the run, and why before an answer.
+    diagnosis : str
+        "" where none is true of the run.
+    score : float or None
+        None before the end of the run, and where it waits for something.
+    trouble : str
+        Why something could not be judged, in a sentence; "" for nothing.
+    """
+
+    reached: bool = False
+    values: Mapping[str, Any] = field(default_factory=dict)
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    right: Mapping[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    diagnosis: str = ""
+    score: float | None = None
+    trouble: str = ""
+
+
+def judged(progress: Progress, scope: Scope, at_end: bool) -> Judgement:
+    """What `scope` says of the present step; before the end of its run that is the goal alone."""
+    step = progress.step
+    values, reached, trouble = {}, False, ""
+    if step.goal is not None:
+        values = {name: _value(Expression(name), scope)[0] for name in sorted(step.goal.names)}
+        found, trouble = _value(step.goal, scope)
+        reached = bool(found)
+    if not at_end:
+        return Judgement(reached, values, trouble=trouble)
+    verdicts: dict[str, Verdict] = {}
+    right: dict[str, tuple[tuple[str, ...], str]] = {}
+    diagnosis, score = "", None
+    try:
+        for part, ask in step.asks.items() if progress.is_revealed else ():
+            letters = tuple(letter for letter, option in ask.options.items() if option.is_right(scope))
+            answer = progress.answer_to(part)
+            right[part] = letters, ask.told(scope) if answer is None else ""
+            if answer is not None and progress.verdict_on(part) is None:
+                verdicts[part] = ask.judged(answer, scope)
+        diagnosis = diagnose(step.diagnosis, scope) if may_tell(progress) else ""
+    except InputError as error:
+        trouble = str(error)
+    if step.score is not None:
+        value, unknown_words = _value(step.score, scope)
+        score, trouble = (None if value is None else float(value)), unknown_words or trouble
+    return Judgement(reached, values, verdicts, right, diagnosis, score, trouble)
+
+
+def may_tell(progress: Progress) -> bool:
+    """Whether what the step shows may be told: it was revealed, or nothing is asked before, and nothing is hidden."""
+    return (progress.is_revealed or progress.step.question is None) and not progress.hidden
+
+
+def _value(expression: Expression, scope: Scope) -> tuple[Any, str]:
+    """The value of an expression, or None and why it has none."""
+    try:
+        return expression.value(scope), ""
+    except InputError as error:
+        return None, str(error)

@@ -69,10 +69,8 @@ class Question:
             raise InputError(f"a question needs a text; got {shown(text)}")
         if len(choices) == 1 or (choices and unit) or not all(isinstance(w, str) for w in (unit, *choices.values())):
             given = {"unit": unit, **choices} if unit else choices
-            raise InputError(
-                'a question needs at least two choices, such as a="up", b="down", or none and the unit of a number; '
-                f"got {shown(given)}"
-            )
+            words = 'at least two choices, such as a="up", b="down", or none and the unit of a number'
+            raise InputError(f"a question needs {words}; got {shown(given)}")
         self.text, self.unit, self.choices = text, unit, choices
         self.stored: str | float | None = None
         self.confidence = ""
@@ -83,9 +81,8 @@ class Question:
     def answer(self, value: str | float, confidence: str = "") -> Question:
         """Store an answer; it may be changed until the reveal. Returns the question, for the cell to show."""
         if self._open:
-            raise InputError(
-                f"the answer {self.stored!r} is already revealed; run the question's cell again for a new answer"
-            )
+            words = f"the answer {self.stored!r} is already revealed"
+            raise InputError(f"{words}; run the question's cell again for a new answer")
         checked: Answer = checked_answer(value, confidence, self.choices)
         self.stored, self.confidence = checked
         if self.buttons is not None:
@@ -133,10 +130,8 @@ class Question:
         checked = checked_answer(right, "", self.choices).value
         given = [value for value in (tolerance, absolute) if value]
         if len(given) != (not self.choices) or not all((real_number(value) or 0.0) > 0 for value in given):
-            raise InputError(
-                "the verdict on a number needs `tolerance` or `absolute`, above 0, and that on a choice neither; "
-                f"got {shown((tolerance, absolute))}"
-            )
+            words = "the verdict on a number needs `tolerance` or `absolute`, above 0, and that on a choice neither"
+            raise InputError(f"{words}; got {shown((tolerance, absolute))}")
         if checked == 0.0 and tolerance:
             raise InputError("the right number is 0, so a relative `tolerance` has no meaning: give `absolute`")
         return checked

@@ -1,4 +1,7 @@
-"""Reads a lesson: Markdown with a YAML head, and a MyST fence `{step} name` for each step, with a YAML block in it."""
+"""Reads a lesson: Markdown with a YAML head, and a MyST fence `{step} name` for each step, with a YAML block in it.
+
+The lessons of the practice have no file: they are made here.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,14 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import yaml
 from markdown_it import MarkdownIt
 from yaml.nodes import MappingNode, Node
 
 from pmdviz.errors import InputError, shown, unknown, words_of
 from pmdviz.lessons.lesson import Lesson, Step, check_steps, for_student
-from pmdviz.lessons.practice import practice_named
-from pmdviz.presets import read
+from pmdviz.presets import find_preset, read
 
 # The YAML blocks of a lesson: names and values, each once, and nothing that refers to another place.
 
@@ -133,6 +136,110 @@ def _step(token: Any) -> Step:
     return read(Step, block, what, name=name.strip(), text=words)
 
 
+# Practice: twelve runs to be judged without the exact posterior, drawn from presets, with seeds of their own.
+
+PRACTICE = re.compile(r"practice-(\d{1,9})")
+NUM_CASES = 12
+POOL = (  # presets, and which of their hints is followed; None for none
+    ("two_modes", None),
+    ("particles_die", None),
+    ("far_modes", None),
+    ("one_leapfrog", 0),
+    ("langevin_step", None),
+    ("langevin_step", 0),
+    ("langevin_is_hot", None),
+    ("langevin_is_hot", 1),
+    ("steps_of_a_walk", None),
+    ("gibbs_sees_one_mode", None),
+    ("stages_without_moves", None),
+    ("stages_without_moves", 0),
+    ("one_pass_copies", None),
+    ("one_pass_copies", 0),
+    ("weights_in_ten_dimensions", None),
+    ("weights_in_ten_dimensions", 0),
+)
+PLANAR = "tv < 0.2"
+MOMENTS_TOLD = "mean off by {mean_error:.2f} sds, sds {sd_ratio_min:.2f} to {sd_ratio_max:.2f} of the exact ones"
+MOMENTS = "mean_error < 0.3 and sd_ratio_min > 0.7 and sd_ratio_max < 1.3"
+WARNED = {"chain": "(rhat > 1.05 or bulk_ess < 100)", "particles": "(lowest(ess) < 0.05 * num_particles or khat > 0.7)"}
+SIGNS = {
+    "chain": "R-hat or the bulk ESS: R-hat above 1.05, or fewer than 100 effective draws",
+    "particles": "The ESS or k-hat: at some time less than 5 % effective, or k-hat above 0.7",
+}
+TRACES = {"chain": "rhat", "particles": "ess"}
+FOUND = {
+    "chain": "R-hat {rhat:.2f}, bulk ESS {bulk_ess:.0f}",
+    "particles": "lowest ESS {lowest(ess):.0f} of {num_particles:,}",
+}
+
+
+def practice(number: int) -> Lesson:
+    """The practice of that number: the same cases and seeds each time. Raises InputError for a number above 10^9."""
+    if not 0 <= number < 10**9:
+        raise InputError(f"invalid practice number {number}: it must be from 0 to 999,999,999")
+    rng = np.random.default_rng(number)
+    drawn = [POOL[k] for k in rng.choice(len(POOL), NUM_CASES, replace=False)]
+    steps = [step for k, case in enumerate(drawn, 1) for step in _steps(k, *case, int(rng.integers(10_000)))]
+    return Lesson(
+        f"practice-{number}",
+        "Practice: keep or rerun?",
+        "Twelve runs without the exact posterior, two questions about each. Which would you keep?",
+        "A run is worth keeping if TV is below 0.2. In more than two dimensions: if each mean is within 0.3 posterior "
+        "standard deviations, and each standard deviation within 30 %.",
+        tuple(steps),
+        minutes=30,
+        varies=True,
+    )
+
+
+def practice_named(name: str) -> Lesson | None:
+    """The practice of that name, such as "practice-17"; None for another name."""
+    found = PRACTICE.fullmatch(name)
+    return practice(int(found[1])) if found else None
+
+
+def _steps(k: int, preset: str, hint: int | None, seed: int) -> list[Step]:
+    """Judge the run, then say which diagnostic would have told."""
+    recipe = find_preset(preset).recipe.replaced(seed=seed)
+    if hint is not None:
+        changes = find_preset(preset).hints[hint]
+        options = {**recipe.target_options, **changes.options}
+        recipe = recipe.replaced(knobs=dict(changes.knobs), target_options=options)
+    method, target = recipe.make_method(), recipe.make_target()
+    family = "chain" if method.family == "chain" else "particles"
+    good, truth = (PLANAR, "TV {tv:.2f}") if target.planar is not None else (MOMENTS, MOMENTS_TOLD)
+    bad, told = f"not ({good})", f"{truth}; {FOUND[family]}."  # told after the question about these numbers
+    signs = {
+        SIGNS[family]: f"{bad} and {WARNED[family]}",
+        "None of these: only a comparison with other settings or starting points": f"{bad} and not {WARNED[family]}",
+        "No warning was needed: the run is good": good,
+    }
+    judge = {
+        "title": f"Case {k}: keep or rerun?",
+        "recipe": recipe.to_dict(),
+        "hide": ["exact", "numbers"],
+        "trace": TRACES[family],
+        "after": {
+            "ask": "The exact posterior is hidden. What would you do with this run?",
+            "options": [
+                {"say": "Keep it", "right": good, "because": f"{truth}.", "hope": True},
+                {"say": "Run it again, with other settings", "right": bad, "because": f"{truth}."},
+            ],
+        },
+    }
+    why = {
+        "title": f"Case {k}: how could you tell?",
+        "question": {
+            "ask": "Now the exact posterior is shown. Which sign would have told you without it?",
+            "options": [{"say": sign, "right": right, "because": told} for sign, right in signs.items()],
+        },
+    }
+    words = f"{method.title} on: {target.title}. Play the run, look at the picture and the traces, and decide."
+    again = "Look at the run again, with everything shown."
+    told_of = {"judge": (judge, words), "why": (why, again)}
+    return [read(Step, block, f"case {k}", name=f"{part}-{k}", text=text) for part, (block, text) in told_of.items()]
+
+
 # Lessons in folders: those that come with the package, and a lecturer's own.
 
 FOLDER = "PMDVIZ_LESSONS"  # environment variable: a folder with lessons of one's own
@@ -173,10 +280,8 @@ def own_folder() -> Path | None:
 
 
 def _files(folder: Traversable) -> dict[str, Traversable]:
-    found = sorted(
-        (one for one in folder.iterdir() if one.name.endswith(SUFFIX) and one.is_file()), key=lambda one: one.name
-    )
-    return {one.name.removesuffix(SUFFIX): one for one in found}
+    found = {one.name: one for one in folder.iterdir() if one.name.endswith(SUFFIX) and one.is_file()}
+    return {name.removesuffix(SUFFIX): found[name] for name in sorted(found)}
 
 
 # The lessons and challenges that are offered: name -> Lesson, in the order in which they are shown.

@@ -154,10 +154,9 @@ def _side(text: str) -> str:
 
 def values_words(values: Mapping[str, Any]) -> str:
     """What the names of a goal are now: "0.21", or of several "TV 0.21, ESS 640"."""
-    said = {name: _value(value) for name, value in values.items()}
-    return ", ".join(
-        said.values() if len(said) == 1 else (f"{name_words(name)} {words}" for name, words in said.items())
-    )
+    if len(values) == 1:
+        return _value(*values.values())
+    return ", ".join(f"{name_words(name)} {_value(value)}" for name, value in values.items())
 
 
 def _value(value: Any) -> str:

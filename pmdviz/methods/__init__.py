@@ -8,7 +8,9 @@ from functools import cache
 
 from pmdviz.errors import unknown
 from pmdviz.methods.base import METHODS, REGISTERED, Method
-from pmdviz.methods.step import MethodKnobs, StepBlock, StepInfo
+from pmdviz.methods.step import MethodKnobs as MethodKnobs
+from pmdviz.methods.step import StepBlock as StepBlock
+from pmdviz.methods.step import StepInfo as StepInfo
 from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
@@ -57,29 +59,10 @@ def _at_its_defaults(target: str) -> Target:
     return make_target(target)
 
 
-def family_title(method: Method) -> str:
-    """The title of the family whose file or folder the method is in."""
-    folders = type(method).__module__.split(".")
-    return next((title for folder, title in FAMILIES.items() if folder in folders), OTHER)
-
-
 def by_family() -> dict[str, list[Method]]:
-    """Title -> its methods, the families in the order of FAMILIES."""
+    """Title -> the methods in its file or folder, the families in the order of FAMILIES."""
     found: dict[str, list[Method]] = {title: [] for title in (*FAMILIES.values(), OTHER)}
     for method in METHODS.values():
-        found[family_title(method)].append(method)
+        folders = type(method).__module__.split(".")
+        found[next((title for folder, title in FAMILIES.items() if folder in folders), OTHER)].append(method)
     return {title: methods for title, methods in found.items() if methods}
-
-
-__all__ = [
-    "MethodKnobs",
-    "FAMILIES",
-    "METHODS",
-    "Method",
-    "StepBlock",
-    "StepInfo",
-    "by_family",
-    "find_method",
-    "usual_method",
-    "usual_target",
-]

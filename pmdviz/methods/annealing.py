@@ -16,7 +16,6 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, Points, effective_sample_size
-from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
@@ -28,10 +27,10 @@ from pmdviz.methods.base import (
     checked_log_prior,
     usual_rows,
 )
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.svgd import KernelSurrogate
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -182,21 +181,21 @@ def finite(values: Array) -> Array:
 
 def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
     """The new walkers where they are accepted, and else the old ones."""
-    parts = (
-        np.where(accepted if a.ndim == 1 else accepted[:, None], b, a) if len(a) else a
-        for a, b in zip(old, new, strict=True)
-    )
+    pairs, column = zip(old, new, strict=True), accepted[:, None]
+    parts = (np.where(accepted if a.ndim == 1 else column, b, a) if len(a) else a for a, b in pairs)
     return Moved(Walkers(*parts), accepted.astype(np.float64), cost)
 
 
 # The knobs of every method on a ladder of temperatures.
 
+NUM_TEMPERATURES = Whole(
+    200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
+)
 PILOTS = 32  # walkers without weight by which the step is tuned
 
 
-LEAPFROG_DOC = (
-    "Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal (MALA)."
-)
+LEAPFROG_DOC = """Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin
+proposal (MALA)."""
 LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
 SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
 weights bound log Z from above in the mean; the upward weights bound it from below. It
@@ -217,18 +216,12 @@ class LadderKnobs(SmoothingKnobs):
     """
 
     num_particles = NUM_PARTICLES.at(500)
-    num_temperatures = Whole(
-        200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
-    )
+    num_temperatures = NUM_TEMPERATURES
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
     sandwich = False  # of methods without this knob
-
-    @property
-    def leaps(self) -> int:
-        """Leapfrog steps of a proposal."""
-        return self.leapfrog_steps
+    leapfrog_steps: int  # of a proposal
 
     def rungs(self) -> Array:
         """β_0 = 0 < ... < β_T = 1, (T + 1,)."""
@@ -237,7 +230,7 @@ class LadderKnobs(SmoothingKnobs):
     def work(self, num_data: int) -> Work:
         """The gradients of all proposals, and the likelihoods at both ends."""
         pairs = (self.num_particles + PILOTS) * self.rows(num_data)
-        return Work(likelihoods=2 * pairs, gradients=(1 + self.leaps) * pairs)
+        return Work(likelihoods=2 * pairs, gradients=(1 + self.leapfrog_steps) * pairs)
 
 
 RATE = 0.5  # of the tuning: log step grows by so much times the acceptance rate minus its target
@@ -267,6 +260,10 @@ class LadderState(NamedTuple):
     iteration: int = 0
 
 
+STEP_ACCEPTANCE = Scalar("step_acceptance", "proposals accepted in a step", "share of them")
+BEFORE_ITS_MOVE = "The likelihood at the particle's place before its move, to the power by which β rises."
+
+
 class Ladder(SmoothedMethod):
     """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t invariant.
 
@@ -276,19 +273,12 @@ class Ladder(SmoothedMethod):
     upper bound in the mean (Grosse, Ghahramani, Adams 2015).
     """
 
-    scalars = (
-        optimisers.TEMPERATURE,
-        *weighting.SCALARS,
-        optimisers.STEP_SIZE,
-        Scalar("step_acceptance", "proposals accepted in a step", "share of them"),
-    )
+    scalars = (optimisers.TEMPERATURE, *weighting.SCALARS, optimisers.STEP_SIZE, STEP_ACCEPTANCE)
     estimates_log_z = True
+    needs = (("sandwich", True, "exact", False),)
     takes_states: ClassVar[bool] = True  # whether its moves can change discrete states
     budget_words = "the whole ladder"
-    update = weighting.following(
-        *weighting.TEMPERED,
-        "The likelihood at the particle's place before its move, to the power by which β rises.",
-    )
+    update = weighting.tempered(BEFORE_ITS_MOVE)
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks: real coordinates, unless its states are discrete and the moves can change these."""
@@ -296,7 +286,7 @@ class Ladder(SmoothedMethod):
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: LadderKnobs) -> Moved:
         """A move of every walker that leaves the rung's density invariant."""
-        return moved(rng, walkers, at, knobs.leaps, kept=0.0)
+        return moved(rng, walkers, at, knobs.leapfrog_steps, kept=0.0)
 
     def by_gradient(self, target: Target) -> bool:
         """Whether the moves take gradients: where the target has them."""
@@ -307,20 +297,6 @@ class Ladder(SmoothedMethod):
         if self.by_gradient(target):
             return WANTED["gradient"]
         return WANTED["reals"] if "reals" in target.offers else 1.0
-
-    def fitted(self, knobs: LadderKnobs, target: Target) -> LadderKnobs:
-        """`knobs` without the way back, where the target has no exact draws to begin it from."""
-        knobs = super().fitted(knobs, target)
-        return knobs.changed({"sandwich": False}) if knobs.sandwich and target.exact is None else knobs
-
-    def check_pair(self, target: Target, knobs: LadderKnobs) -> None:
-        """The way back begins with exact draws. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.sandwich and target.exact is None:
-            raise InputError(
-                f"sandwich = true needs independent draws from the posterior, and target {target.name!r} has none; "
-                "leave it off, or choose a target with exact draws, such as gaussian or mixture"
-            )
 
     def default_budget(self, target: Target, knobs: LadderKnobs) -> int:
         """The whole ladder, and back where that is asked for; never less than other methods have."""
@@ -333,7 +309,7 @@ class Ladder(SmoothedMethod):
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """How often a move goes over its rows."""
         if self.by_gradient(target):
-            return knobs.leaps + 1
+            return knobs.leapfrog_steps + 1
         return min(target.dim, CHANGES) if isinstance(target.space, Discrete) else 1
 
     def init(self, rng: Rng, target: Target, knobs: LadderKnobs) -> LadderState:
@@ -343,9 +319,8 @@ class Ladder(SmoothedMethod):
         n, d = points.shape
         momenta, nothing, zeros = rng.standard_normal((n, d)), np.empty((0, d)), np.zeros(len(rungs))
         walkers = Walkers(points, momenta, log_prior, np.zeros(n), nothing, nothing)
-        return LadderState(
-            points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, zeros, zeros.copy(), np.empty(0)
-        )
+        arrays = zeros, zeros.copy(), np.empty(0)
+        return LadderState(points[:m], weighting.equal(m), walkers, rungs, knobs.time_step, *arrays)
 
     def ended(self, state: LadderState, knobs: LadderKnobs, target: Target) -> str:
         """At β = 1, or after the way back."""
@@ -353,9 +328,7 @@ class Ladder(SmoothedMethod):
             return "back at β = 0" if state.rung == 0 or not knobs.sandwich else ""
         return "β = 1 reached" if state.rung == len(state.rungs) - 1 and not knobs.sandwich else ""
 
-    def step(
-        self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs
-    ) -> Stepped[LadderState]:
+    def step(self, rng: Rng, state: LadderState, target: Target, batch: Array, knobs: LadderKnobs) -> Stepped:
         """One rung: the weights, then a move of every walker."""
         if not state.returning and state.rung == len(state.rungs) - 1:
             state = turned(rng, state, target, knobs)
@@ -369,15 +342,13 @@ class Ladder(SmoothedMethod):
         after, accepted, cost = self.move(rng, walkers, at, knobs)
         state = reweighted(state, gained, beta, way, batch)
         state = settled(state, after, accepted, self.wanted(target, knobs), knobs)
-        terms = {} if way < 0 else weighting.terms(
-            state.log_weights, previous=before.log_weights, likelihood=gained[: len(state.log_weights)]
-        )  # fmt: skip
+        parts = {"previous": before.log_weights, "likelihood": gained[: len(state.log_weights)]}
+        terms = {} if way < 0 else weighting.terms(state.log_weights, **parts)
         scalars = weighting.scalars(ess, state.log_weights) | {"temperature": beta, "step_acceptance": accepted.mean()}
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
         numbers = self.numbers(before, state, target, batch) if terms else {}
-        return state, StepInfo(
-            total(asked, cost), _words(state, accepted), scalars=scalars, terms=terms, numbers=numbers
-        )
+        words = _words(state, accepted)
+        return state, StepInfo(total(asked, cost), words, scalars=scalars, terms=terms, numbers=numbers)
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """The symbols in what a step to the next rung adds to the log-weights."""
@@ -433,10 +404,9 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
     state = state._replace(rung=rung, beta=beta, iteration=state.iteration + 1)
     if way < 0:
         raised = state.back_log_weights + gained
-        total = state.back_log_z + float(np.logaddexp.reduce(raised))
-        return state._replace(
-            back_log_weights=weighting.normalised(raised, state.walkers.points, batch), back_log_z=total
-        )
+        log_z = state.back_log_z + float(np.logaddexp.reduce(raised))
+        back = weighting.normalised(raised, state.walkers.points, batch)
+        return state._replace(back_log_weights=back, back_log_z=log_z)
     raised = state.log_weights + gained[: len(state.log_weights)]
     log_zs = state.log_zs.copy()
     log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
@@ -536,7 +506,7 @@ class HAIS(Ladder):
 
     def move(self, rng: Rng, walkers: Walkers, at: Rung, knobs: HAISKnobs) -> Moved:
         """The leapfrog from a momentum that is partly new."""
-        return leapt(rng, walkers, at, knobs.leaps, kept=float(np.sqrt(1 - knobs.refreshment)))
+        return leapt(rng, walkers, at, knobs.leapfrog_steps, kept=float(np.sqrt(1 - knobs.refreshment)))
 
 
 # Annealed importance sampling with a minibatch at each temperature: it is cheap, and its log Z is wrong.
@@ -547,6 +517,9 @@ class StochasticAISKnobs(BatchKnobs, LadderKnobs):
 
     batch_size = BATCH_SIZE.at(100)
     leapfrog_steps = LEAPFROG_STEPS.at(1)
+
+
+TWO_BATCHES = "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
 
 
 class StochasticAIS(BatchMethod, Ladder):
@@ -576,9 +549,7 @@ class StochasticAIS(BatchMethod, Ladder):
     """
 
     name = "stochastic_ais"
-    update = weighting.following(
-        "likelihoods of two batches", "+ N/B [β′ Σ_{batch′} log p(x | θ) − β Σ_{batch} log p(x | θ)]"
-    )
+    update = weighting.following("likelihoods of two batches", TWO_BATCHES)
 
     def missing_in(self, target: Target) -> str:
         """What `target` lacks: data, too, for the batches."""
@@ -626,7 +597,7 @@ class GFAISKnobs(LadderKnobs):
     """
 
     proposals = Choice(BY_PILOTS, PROPOSALS, "Kind of proposal", basic=True)
-    leaps = 0
+    leapfrog_steps = 0
     sandwich = SANDWICH.at(False)
 
     def work(self, num_data: int) -> Work:

@@ -12,9 +12,9 @@ import numpy as np
 from pmdviz.densities.chains import k_hat, largest_trusted
 from pmdviz.densities.density import Density, GaussianMixture, Points, effective_sample_size
 from pmdviz.densities.product import DiagonalDensity
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import documented
+from pmdviz.knobs import Value, documented
 from pmdviz.methods.step import (
     COLUMNS,
     BatchKnobs,
@@ -36,6 +36,8 @@ Own = TypeVar("Own", bound=MethodKnobs)  # its knobs
 CARD = {"short_title", "about", "formula", "what_moves", "source"}  # lines of a method's docstring
 Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
+EXACT_DRAWS = "independent draws from the posterior"  # what "exact" means in `needs`
+MORE_PARTICLES = "use more particles, smaller steps, or a method whose particles move"
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
 
@@ -44,7 +46,8 @@ def usual_rows(target: Target) -> int:
     return DEFAULT_STEPS if target.data is None else DEFAULT_BUDGET
 
 
-Stepped = tuple[State, StepInfo]  # what a step gives
+Need = tuple[str, Value, str, Value]  # a knob, one of its values, what that needs, and the value to take without it
+Stepped = tuple[State, StepInfo]  # what a step gives: the next state and its StepInfo
 
 
 class Method(Generic[State, Own]):
@@ -70,6 +73,7 @@ class Method(Generic[State, Own]):
     short_title: ClassVar[str] = ""  # where there is little room, as over a tile; "" for the title itself
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
+    needs: ClassVar[tuple[Need, ...]] = ()
     grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
     Knobs: ClassVar[type[MethodKnobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
@@ -124,14 +128,17 @@ class Method(Generic[State, Own]):
         """Raise InputError where the method cannot run on the target with these knobs."""
         if missing := self.missing_in(target):
             fitting = [name for name, each in METHODS.items() if not each.missing_in(target)]
-            raise InputError(
-                f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer; "
-                f"methods for it: {', '.join(fitting) or 'none'}"
-            )
+            words = f"method {self.name!r} needs {missing}, which target {target.name!r} does not offer"
+            raise InputError(f"{words}; methods for it: {', '.join(fitting) or 'none'}")
+        for knob, value, need, without in self.needs:
+            if getattr(knobs, knob) == value and not _has(target, need):
+                words = f"needs {OFFERS.get(need, EXACT_DRAWS)}, which target {target.name!r} does not offer"
+                raise InputError(f"{knob} = {shown(value)} {words}; take {shown(without)}", knob)
 
     def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with those changed that cannot be used on `target`; defaults and menus go through it."""
-        return knobs
+        unmet = {k: new for k, old, need, new in self.needs if getattr(knobs, k) == old and not _has(target, need)}
+        return knobs.changed(unmet) if unmet else knobs
 
     def idle_knobs(self, target: Target) -> frozenset[str]:
         """Names of the knobs that change nothing on `target`; a panel leaves them out."""
@@ -157,7 +164,7 @@ class Method(Generic[State, Own]):
         """How the next step's rows are drawn: `epochs`, `replacement`, or `whole` (all rows in their order)."""
         return getattr(knobs, "batches", "epochs" if hasattr(knobs, "batch_size") else "whole")
 
-    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: Own) -> Stepped[State]:
+    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: Own) -> Stepped:
         """One iteration."""
         raise NotImplementedError
 
@@ -237,16 +244,11 @@ class Method(Generic[State, Own]):
             return ""
         d, ess = state.particles.shape[1], effective_sample_size(state.log_weights)
         if len(state.particles) >= d + 2 > ess:
-            return (
-                f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}; "
-                "use more particles, smaller steps, or a method whose particles move"
-            )
+            few = f"{ess:.1f} effective particles: too few to estimate a covariance in {d} dimension{'s' * (d > 1)}"
+            return f"{few}; {MORE_PARTICLES}"
         k = k_hat(state.log_weights)
         if len(state.log_weights) > 1 and k > largest_trusted(len(state.log_weights)):
-            return (
-                f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is unreliable; "
-                "use more particles, smaller steps, or a method whose particles move"
-            )
+            return f"k-hat {k:.1f}: a few heavy particles decide, and a mean over them is unreliable; {MORE_PARTICLES}"
         return ""
 
     def log_z(self, state: State, knobs: Own, target: Target) -> float | None:
@@ -267,11 +269,16 @@ class Method(Generic[State, Own]):
         return ""
 
 
+def _has(target: Target, need: str) -> bool:
+    return target.exact is not None if need == "exact" else need in target.offers
+
+
 class BatchMethod(Method[State, Own]):
     """A method with `BatchKnobs`: its batch is at most the data."""
 
     def fitted(self, knobs: Own, target: Target) -> Own:
         """`knobs` with a batch that is at most the data."""
+        knobs = super().fitted(knobs, target)
         return knobs if knobs.batch_size <= target.num_data else knobs.changed({"batch_size": target.num_data})
 
     def idle_knobs(self, target: Target) -> frozenset[str]:
@@ -283,10 +290,8 @@ class BatchMethod(Method[State, Own]):
         """The batch must fit into the data. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.batch_size > target.num_data:
-            raise knobs.specs()["batch_size"].refusal(
-                f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points); "
-                f"got {knobs.batch_size:,}"
-            )
+            words = f"must be a whole number at least 1 and at most {target.num_data:,} (the number of data points)"
+            raise knobs.specs()["batch_size"].refusal(f"{words}; got {knobs.batch_size:,}")
 
 
 def checked_log_likelihood(
@@ -331,11 +336,10 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
     if not bad.any():
         return values
     at, rows = theta[bad][0], rows_in_words(batch)
-    words = (
-        f"the gradient of log_joint of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}, for {rows}; "
-        "it must be finite: use smaller steps, or parameters for which it is finite everywhere"
-    )
-    raise TargetError(words, at, rows)
+    found = f"{values[bad][0]} at theta = {_words(at)}, for {rows}"
+    words = f"the gradient of log_joint of target {target.name!r} is {found}"
+    cure = "it must be finite: use smaller steps, or parameters for which it is finite everywhere"
+    raise TargetError(f"{words}; {cure}", at, rows)
 
 
 def rows_in_words(batch: Array) -> str:
@@ -358,12 +362,9 @@ def checked_log_prior(target: Target, theta: Array) -> Array:
     values = target.log_prior(theta)
     bad = np.isnan(values) | (values == np.inf)
     if bad.any():
-        at = theta[bad][0]
-        raise TargetError(
-            f"log_prior of target {target.name!r} is {values[bad][0]} at theta = {_words(at)}; "
-            "it must be a number or -inf",
-            at,
-        )
+        where = f"{values[bad][0]} at theta = {_words(theta[bad][0])}"
+        words = f"log_prior of target {target.name!r} is {where}; it must be a number or -inf"
+        raise TargetError(words, theta[bad][0])
     return values
 
 

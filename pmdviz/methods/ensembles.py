@@ -14,8 +14,8 @@ from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, rows_in_words
 from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
-from pmdviz.methods.particles import NUM_PARTICLES
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -54,6 +54,9 @@ class StraightThroughState(NamedTuple):
     iteration: int
 
 
+UPHILL, CLIPPED = Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)"), Term("clip", "clipped", "+ (clip(w′) − w′)")
+
+
 class StraightThrough(BatchMethod):
     """Straight-through estimation (bagged).
 
@@ -79,13 +82,7 @@ class StraightThrough(BatchMethod):
     requires = frozenset({"discrete", "relaxation"})
     scalars = (optimisers.STEP_SIZE, Scalar("changes", "states changed", "coordinates per particle", True))
     budget_words = f"{STEPS} steps of every point"
-    update = move_update(
-        Term("gradient", "uphill", "ε D ∇_z log p(z, X_i)"),
-        momentum(),
-        Term("clip", "clipped", "+ (clip(w′) − w′)"),
-        formula="w′ − w",
-        unit="units of w",
-    )
+    update = move_update(UPHILL, momentum(), CLIPPED, formula="w′ − w", unit="units of w")
 
     def missing_in(self, target: Target) -> str:
         """Data besides: without any there is nothing to draw batches and bootstrap samples from."""
@@ -116,7 +113,7 @@ class StraightThrough(BatchMethod):
 
     def step(
         self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
-    ) -> Stepped[StraightThroughState]:
+    ) -> Stepped:
         """One step of Adam for every point, along the gradient of a batch of its own."""
         t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
         m, n = state.rows.shape
@@ -134,9 +131,8 @@ class StraightThrough(BatchMethod):
         scalars = {"step_size": eps, "changes": changes}
         parts = paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
         terms = clipped(parts, free, latent)
-        return StraightThroughState(*arrays, t), StepInfo(
-            Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps}
-        )
+        info = StepInfo(Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps})
+        return StraightThroughState(*arrays, t), info
 
     def points(self, state: StraightThroughState) -> Array:
         """The real points, (m, d)."""
@@ -171,9 +167,5 @@ def _gradient(target: Target, state: Array, batch: Array) -> Array:
     if np.isfinite(values).all():
         return values
     at, rows = state[0], rows_in_words(batch)
-    where = target.space.words(at)
-    raise TargetError(
-        f"the gradient of target {target.name!r} is not finite at state {where}, for {rows}; use a smaller step size",
-        at,
-        rows,
-    )
+    where = f"not finite at state {target.space.words(at)}, for {rows}"
+    raise TargetError(f"the gradient of target {target.name!r} is {where}; use a smaller step size", at, rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, Stepped
-from pmdviz.methods.optimisers import mean_terms, mean_update
+from pmdviz.methods.optimisers import DecayingKnobs, mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
@@ -74,8 +75,7 @@ class SubsetGP(Method):
 
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
         """No data: the prior."""
-        none = target.extended(None, target.data_rows[:0])
-        return GPState(*none, 0)
+        return GPState(*target.extended(None, target.data_rows[:0]), 0)
 
     def batch_size(self, state: GPState, knobs: SubsetGPKnobs, num_data: int) -> int:
         """B, and at last the rest of the subset."""
@@ -90,13 +90,12 @@ class SubsetGP(Method):
         full = state.seen >= min(knobs.subset_size, target.num_data)
         return "the subset is full" if full else ""
 
-    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped[GPState]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped:
         """Bayes' rule for the batch."""
         wider = target.extended(state.conditionals, batch)
         after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
-        state = GPState(*after, state.iteration + 1, seen)
-        return state, StepInfo(Cost(len(batch), len(batch)), words)
+        return GPState(*after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
 
     def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
@@ -106,13 +105,10 @@ class SubsetGP(Method):
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
 
 
-class SVIGPKnobs(BatchKnobs):
+class SVIGPKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `svi_gp`."""
 
     batch_size = BATCH_SIZE.at(128)
-    eta = optimisers.ETA.at(1.0)
-    n0 = optimisers.N0.at(1.0)
-    kappa = optimisers.KAPPA.at(0.5)
 
 
 class SVIGP(BatchMethod):
@@ -144,24 +140,19 @@ class SVIGP(BatchMethod):
         """Inducing inputs among the data, and the prior there."""
         return GPState(*target.conditionals(rng, 1), 0)
 
-    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped[GPState]:
+    def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped:
         """One natural-gradient step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
         found = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
-        words = f"step {rho:.3g} · batch of {len(batch):,}"
         before, after = state, GPState(*found, t)
-        return after, StepInfo(
-            Cost(len(batch), len(batch)),
-            words,
-            scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: terms_of(before, after, rho)),
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-        )
+        cost, words = Cost(len(batch), len(batch)), f"step {rho:.3g} · batch of {len(batch):,}"
+        numbers, terms = {"ρ": rho, "N/B": target.num_data / len(batch)}, partial(terms_of, before, after, rho)
+        return after, StepInfo(cost, words, scalars={"step_size": rho}, terms=ComputedTerms(terms), numbers=numbers)
 
     def points(self, state: GPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""
-        return spread_of(state, state.natural[0, :, -1])[None]
+        return mean_of(state)[None]
 
     def density(self, state: GPState, knobs: SVIGPKnobs, target: Target) -> Density:
         """The Gaussian of the function, seen as the target sees it."""
@@ -174,7 +165,12 @@ def spread_of(state: GPState, linear: Array) -> Array:
     return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
 
 
+def mean_of(state: GPState) -> Array:
+    """m = P^-1 h, (M,)."""
+    return spread_of(state, state.natural[0, :, -1])
+
+
 def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
-    old = spread_of(before, before.natural[0, :, -1])
-    return mean_terms(spread_of(after, after.natural[0, :, -1]) - old, -rho * spread_of(after, old))
+    old = mean_of(before)
+    return mean_terms(mean_of(after) - old, -rho * spread_of(after, old))

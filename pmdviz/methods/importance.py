@@ -15,9 +15,9 @@ from pmdviz.kernels.resampling import systematic
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import DEFAULT_BUDGET, Stepped, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.smc import OnePass
 from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 
@@ -196,6 +196,9 @@ STEPS = {"m_pmc": 20, "chi2": 500}  # that come to a picture
 STEPS_OF_FEW_DATA = 100  # where they cost no more rows than other methods have
 
 
+BY_EM, BY_CHI2, NOT_DEFENSIVE = ("adaptation", "m_pmc"), ("adaptation", "chi2"), ("adaptation", {"chi2": 0.0})
+
+
 class AdaptiveISKnobs(SmoothingKnobs):
     """The knobs of `adaptive_is`.
 
@@ -214,15 +217,11 @@ class AdaptiveISKnobs(SmoothingKnobs):
     adaptation = Choice("m_pmc", {"m_pmc": "weighted EM (M-PMC)", "chi2": "gradient of χ²"}, "Adaptation")
     num_components = Whole(20, (1, 1000), (1, 200), "Components M", log=True, basic=True, acts="restart")
     num_particles = NUM_PARTICLES.at(2000, acts="next step", default_by=("adaptation", {"m_pmc": 2000, "chi2": 200}))
-    defensive = Real(
-        0.02, "[0, 1)", (0, 0.2), "Defensive share δ", "share of the draws", default_by=("adaptation", {"chi2": 0.0})
-    )
-    smallest_ess = Real(0.05, (0, 1), (0, 0.5), "Smallest ESS", "fraction of m", only_if=("adaptation", "m_pmc"))
-    variance_floor = Real(0.02, (0, 1), (0, 0.2), "Variance floor", "× local variance", only_if=("adaptation", "m_pmc"))
-    learning_rate = Real(
-        0.01, "(0, 1]", (0.001, 0.1), "Learning rate", "prior sds", log=True, only_if=("adaptation", "chi2")
-    )
-    clamp = Real(20.0, (0, 1000), (0, 50), "Clamp of log w²", "nats", only_if=("adaptation", "chi2"))
+    defensive = Real(0.02, "[0, 1)", (0, 0.2), "Defensive share δ", "share of the draws", default_by=NOT_DEFENSIVE)
+    smallest_ess = Real(0.05, (0, 1), (0, 0.5), "Smallest ESS", "fraction of m", only_if=BY_EM)
+    variance_floor = Real(0.02, (0, 1), (0, 0.2), "Variance floor", "× local variance", only_if=BY_EM)
+    learning_rate = Real(0.01, "(0, 1]", (0.001, 0.1), "Learning rate", "prior sds", log=True, only_if=BY_CHI2)
+    clamp = Real(20.0, (0, 1000), (0, 50), "Clamp of log w²", "nats", only_if=BY_CHI2)
 
     def work(self, num_data: int) -> Work:
         """m likelihoods of all data, and the densities of M components at m points, twice."""
@@ -242,6 +241,9 @@ class AdaptiveISState(NamedTuple):
     power: float  # of the weights, in the last adaptation
     log_evidence: float  # log of the last draws' mean weight, nats; NaN before there is one
     iteration: int
+
+
+POWER, COMPONENTS = Scalar("power", "power of the weights"), Scalar("components", "effective components", "", True)
 
 
 class AdaptiveIS(SmoothedMethod):
@@ -273,12 +275,7 @@ class AdaptiveIS(SmoothedMethod):
     varies_less = "draws shared out among the components vary less"
     kernel_groups = ("components",)
     estimates_log_z = True
-    scalars = (
-        *weighting.SCALARS,
-        optimisers.STEP_SIZE,
-        Scalar("power", "power of the weights"),
-        Scalar("components", "effective components", "", True),
-    )
+    scalars = (*weighting.SCALARS, optimisers.STEP_SIZE, POWER, COMPONENTS)
     budget_words = "the proposal to settle"
     update = weighting.update(
         Term("prior", "prior", "log p(θ)"),
@@ -301,9 +298,7 @@ class AdaptiveIS(SmoothedMethod):
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
         return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)
 
-    def step(
-        self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs
-    ) -> Stepped[AdaptiveISState]:
+    def step(self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs) -> Stepped:
         """Draws from the proposal, their weights, and the next proposal."""
         ess, alive = effective_sample_size(state.log_weights), state.log_shares > -np.inf
         proposal = _proposal(state, knobs).living()
@@ -315,13 +310,9 @@ class AdaptiveIS(SmoothedMethod):
         raw = log_prior + log_likelihood - log_proposal
         log_weights = weighting.normalised(raw, particles, batch)
         best = int(np.argmax(raw))
-        state = state._replace(
-            particles=particles,
-            log_weights=log_weights,
-            log_evidence=float(raw[best] - log_weights[best] - np.log(len(raw))),
-            iteration=state.iteration + 1,
-        )
-        state = _adapted(state, alive, proposal, shares, target, knobs)
+        log_evidence = float(raw[best] - log_weights[best] - np.log(len(raw)))
+        state = state._replace(particles=particles, log_weights=log_weights, log_evidence=log_evidence)
+        state = _adapted(state._replace(iteration=state.iteration + 1), alive, proposal, shares, target, knobs)
         asked = int(supported.sum())
         scalars = {
             **weighting.scalars(ess, log_weights),
@@ -330,9 +321,8 @@ class AdaptiveIS(SmoothedMethod):
         }
         terms = weighting.terms(log_weights, prior=log_prior, likelihood=log_likelihood, proposal=-log_proposal)
         words = _words(state, scalars["components"])
-        return state, StepInfo(
-            Cost(len(batch) if asked else 0, len(batch) * asked), words, scalars=scalars, terms=terms
-        )
+        cost = Cost(len(batch) if asked else 0, len(batch) * asked)
+        return state, StepInfo(cost, words, scalars=scalars, terms=terms)
 
     def log_z(self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target) -> float | None:
         """log of the mean weight of the last step's draws: the mean itself is unbiased for Z."""
@@ -354,10 +344,8 @@ class AdaptiveIS(SmoothedMethod):
             return known
         m, M = len(state.particles), len(state.means)
         if state.iteration and state.power < 1:
-            return (
-                f"power {state.power:.2g} of the weights: the proposal is still far from the posterior, and log Z from "
-                "few draws is unreliable"
-            )
+            far = "the proposal is still far from the posterior, and log Z from few draws is unreliable"
+            return f"power {state.power:.2g} of the weights: {far}"
         if m < M:
             return f"{m:,} draws for {M:,} components: most components see none to learn from"
         return ""
@@ -390,11 +378,8 @@ def _adapted(
 
 
 def _words(state: AdaptiveISState, components: float) -> str:
-    parts = [
-        f"{len(state.particles):,} new draws",
-        weighting.words(state.log_weights),
-        f"log Z {state.log_evidence:.2f}",
-    ]
+    parts = [f"{len(state.particles):,} new draws", weighting.words(state.log_weights)]
+    parts += [f"log Z {state.log_evidence:.2f}"]
     parts += [f"{components:.1f} of {len(state.means)} components effective"]
     parts += [f"weights to the power {state.power:.2g}"] if state.power < 1 else []
     return " · ".join(parts)

@@ -24,7 +24,8 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import (
     NUM_PARTICLES,
     SmoothedMethod,
     SmoothingKnobs,
@@ -33,7 +34,6 @@ from pmdviz.methods.particles import (
     smoothed,
     smoothed_along,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 
@@ -145,7 +145,7 @@ class PMFVB(Method):
         weights, bounds = weighting.equal(len(particles)), np.empty(0)
         return PMFVBState(particles, weights, MappingProxyType(dict(closed)), 0, bounds, -np.inf, 0)
 
-    def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped[PMFVBState]:
+    def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped:
         """All blocks once, each given what the ones before it have come to."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
@@ -170,14 +170,10 @@ class PMFVB(Method):
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
         words = f"{resize}h {h:.3g} · {len(blocks)} blocks · lower bound {state.bounds[-1]:.6g}, for stopping only"
-        return state, StepInfo(
-            Cost(len(batch), evaluated * bounded, evaluated * averaged),
-            words,
-            scalars={"step_size": h, "stopping_bound": float(state.bounds[-1])},
-            terms=ComputedTerms(lambda: terms_of(before, particles, pulls)),
-            parents=rows,
-            numbers={"h": h},
-        )
+        cost = Cost(len(batch), evaluated * bounded, evaluated * averaged)
+        scalars = {"step_size": h, "stopping_bound": float(state.bounds[-1])}
+        terms = ComputedTerms(lambda: terms_of(before, particles, pulls))
+        return state, StepInfo(cost, words, scalars=scalars, terms=terms, parents=rows, numbers={"h": h})
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
         """The product of a KDE of every block; of many coordinates with a diagonal kernel."""
@@ -297,9 +293,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
     start = Choice("common", STARTS, "Particles start", basic=True, acts="restart")
     step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
     drift = Choice("adam", {"adam": "over standard deviations", "paper": "over their square roots"}, "Adaptive drift")
-    drift_scale = Real(
-        0.6, (0, 1_000_000), (0, 10), "Drift scale a/N", default_by=("drift", {"adam": 0.6, "paper": 0.1})
-    )
+    drift_scale = Real(0.6, (0, 1_000_000), (0, 10), "Drift scale a/N", default_by=("drift", {"paper": 0.1}))
     memory = Real(0.9, "[0, 1)", (0, 0.99), "Gradient memory β₁")
     square_memory = Real(0.99, "[0, 1)", (0.5, 0.999), "Spread memory β₂")
     damping = Real(1e-8, "(0, 1_000_000]", (1e-8, 10), "Drift damping λ", log=True)
@@ -378,13 +372,12 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
         return PMFVBNNState(*arrays, misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
-    def step(
-        self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs
-    ) -> Stepped[PMFVBNNState]:
+    def step(self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs) -> Stepped:
         """A block of every particle; then the moments, and the factors in closed form."""
         state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
-        weights, ridge = state.particles[:, : target.num_weights], ridge_of(state, target)
+        # ridge: E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)
+        weights, ridge = state.particles[:, : target.num_weights], (target.scale_prior.shape + 0.5) / state.scale_rates
         chosen = blocks(rng, weights, knobs.block_share)
         own = np.take_along_axis(weights, chosen, axis=1)
         points = np.repeat(weights.mean(axis=0)[None], len(weights), axis=0)
@@ -465,11 +458,6 @@ def moments(state: PMFVBNNState, gradients: Array, knobs: PMFVBNNKnobs) -> tuple
 def rates_of(weights: Array, target: Target) -> Array:
     """beta_0 + <w_j^2> / 2, the rates (d_w,) of q(tau_j)."""
     return target.scale_prior.rate + 0.5 * (weights**2).mean(axis=0)
-
-
-def ridge_of(state: PMFVBNNState, target: Target) -> Array:
-    """E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)."""
-    return (target.scale_prior.shape + 0.5) / state.scale_rates
 
 
 def noise_factor(misfit: float, target: Target) -> tuple[float, float]:

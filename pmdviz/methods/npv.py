@@ -15,7 +15,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood
-from pmdviz.methods.optimisers import momentum, move_update
+from pmdviz.methods.optimisers import DecayingKnobs, momentum, move_update
 from pmdviz.methods.step import NOTHING, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 
@@ -102,12 +102,7 @@ def maximised(
     return z, _lbfgs(widths, np.clip(log_widths, *bounds), iterations, [bounds] * K)
 
 
-def _lbfgs(
-    objective: Callable[[Array], tuple[float, Array]],
-    start: Array,
-    iterations: int,
-    bounds: list[tuple[float, float]] | None = None,
-) -> Array:
+def _lbfgs(objective: Callable, start: Array, iterations: int, bounds: list[tuple] | None = None) -> Array:
     from scipy.optimize import minimize  # here: SciPy is optional, and slow to import
 
     found = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": iterations})
@@ -119,10 +114,11 @@ def _lbfgs(
 START_WIDTH = 0.5  # of the components, in the prior's sds
 NARROWEST, WIDEST = np.log(1e-6), np.log(2.0)  # of log widths: where log p is convex none would be wide enough
 IN_NUMPY = 64  # kernel values that a pair of components costs: whole arrays, one operation after the other
+STARTS, NOT_BY_LBFGS = {"spread": "evenly spread", "prior": "drawn from the prior"}, ("optimiser", {"lbfgs": 0})
 POOL, LLOYD_ROUNDS = 100, 20  # prior draws a component, from which the spread start is made
 
 
-class NPVKnobs(BatchKnobs):
+class NPVKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `npv`.
 
     num_components: Number of Gaussians, each of weight 1/K; Dai et al. 2016 use 1,500. The gradients of a step grow
@@ -141,12 +137,8 @@ class NPVKnobs(BatchKnobs):
     n0 = optimisers.N0.at(40.0, default_by=("optimiser", {"adam": 40.0, "lbfgs": 3.0}))
     kappa = optimisers.KAPPA.at(1.0)
     lbfgs_iterations = Whole(5, (1, 200), (1, 20), "L-BFGS iterations", only_if=("optimiser", "lbfgs"))
-    start = Choice(
-        "spread", {"spread": "evenly spread", "prior": "drawn from the prior"}, "Initial means", acts="restart"
-    )
-    annealing = Whole(
-        5000, (0, 10_000_000), (0, 20_000), "Annealing", "data points", default_by=("optimiser", {"lbfgs": 0})
-    )
+    start = Choice("spread", STARTS, "Initial means", acts="restart")
+    annealing = Whole(5000, (0, 10_000_000), (0, 20_000), "Annealing", "data points", default_by=NOT_BY_LBFGS)
 
     def work(self, num_data: int) -> Work:
         """K^2 kernels and (2 d + 1) K gradients of the batch, d = 2; by L-BFGS in each iteration."""
@@ -218,7 +210,7 @@ class NPV(BatchMethod):
         moments = np.zeros((K, d + 1)), np.zeros((K, d + 1))
         return NPVState(means, np.full(K, START_WIDTH), pool.mean(axis=0), *moments, 0, 0)
 
-    def step(self, rng: Rng, state: NPVState, target: Target, batch: Array, knobs: NPVKnobs) -> Stepped[NPVState]:
+    def step(self, rng: Rng, state: NPVState, target: Target, batch: Array, knobs: NPVKnobs) -> Stepped:
         """One Adam step, or a few iterations of L-BFGS, on the batch's objective."""
         t, beta = state.iteration + 1, temperature(state.visited + len(batch), knobs)
         rho, near = optimisers.decayed(t, knobs), Tempered(target, batch, beta, state.origin)
@@ -232,13 +224,10 @@ class NPV(BatchMethod):
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
         visited, before = state.visited + near.visited, state
         state = NPVState(means * target.scale, widths, state.origin, first, second, visited, t)
-        return state, StepInfo(
-            Cost(near.visited, near.density_evaluations, near.gradient_evaluations),
-            _words(state, rho, beta, len(batch)),
-            scalars={"step_size": rho, "temperature": beta},
-            terms=ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING,
-            numbers={"ρ": rho, "β": beta} if adam else {},
-        )
+        cost = Cost(near.visited, near.density_evaluations, near.gradient_evaluations)
+        words, scalars = _words(state, rho, beta, len(batch)), {"step_size": rho, "temperature": beta}
+        terms = ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING
+        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
 
     def points(self, state: NPVState) -> Array:
         """The means, (K, d)."""

@@ -12,7 +12,7 @@ from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient
 from pmdviz.methods.mcmc import Chain, appended, position, started
-from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, Tuning, current_step, is_tuned, leap, log_joint_at, tuned
+from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, TunedState, current_step, is_tuned, leap, log_joint_at, tuned
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
@@ -42,15 +42,7 @@ class NUTSKnobs(LeapfrogKnobs):
         return Work(likelihoods=pairs, gradients=pairs)
 
 
-class NUTSState(NamedTuple):
-    """The draws so far, and the values at the last of them."""
-
-    older: Array  # (n, d)
-    newer: Array  # (k, d)
-    iteration: int
-    log_joint: float | None  # nats; None until the first step has visited the data
-    gradient: Array | None  # (d,) of log_joint
-    tuning: Tuning
+STATISTIC = Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree")
 
 
 class NUTS(Chain):
@@ -83,11 +75,7 @@ class NUTS(Chain):
 
     name = "nuts"
     requires = frozenset({"reals", "gradient"})
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("acceptance_statistic", "acceptance statistic", "mean over the tree"),
-        Scalar("leapfrog_steps", "leapfrog steps", "per draw", True),
-    )
+    scalars = (optimisers.STEP_SIZE, STATISTIC, Scalar("leapfrog_steps", "leapfrog steps", "per draw", True))
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
     update = move_update(
@@ -99,20 +87,19 @@ class NUTS(Chain):
         """A gradient, and a density unless it comes in the same pass, for each leapfrog step of a usual tree."""
         return min(USUAL_STEPS, knobs.longest) * (1 + (not knobs.one_pass)) * target.num_data
 
-    def start(self, rng: Rng, target: Target, knobs: NUTSKnobs) -> NUTSState:
+    def start(self, rng: Rng, target: Target, knobs: NUTSKnobs) -> TunedState:
         """A draw from the prior."""
-        return NUTSState(*started(rng, target), 0, None, None, Tuning())
+        return TunedState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: NUTSState, target: Target, batch: Array, knobs: NUTSKnobs) -> Stepped[NUTSState]:
+    def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: NUTSKnobs) -> Stepped:
         """A tree from a fresh momentum, and the point that is drawn from it."""
         at, momentum = _known(state, target, batch), rng.standard_normal(target.dim)
         asked = int(state.gradient is None)
         eps, tuning = current_step(state, knobs), is_tuned(state, knobs)
         tree, discarded, depth = doubled(rng, Motion(target, batch, eps), at._replace(momentum=momentum), knobs)
         steps, chance = max(tree.asked.steps, 1), tree.asked.chances / max(tree.asked.steps, 1)
-        gradient = tree.drawn.gradient.copy()
         flight = tree.drawn.steps * eps * target.scale * momentum
-        state = state._replace(log_joint=tree.drawn.log_joint, gradient=gradient)
+        state = state._replace(log_joint=tree.drawn.log_joint, gradient=tree.drawn.gradient.copy())
         if tuning:
             state = state._replace(tuning=tuned(state.tuning, WANTED - chance, knobs.plan))
         state = appended(state, tree.drawn.theta[None])
@@ -120,15 +107,12 @@ class NUTS(Chain):
         words = f"{steps} leapfrog steps, tree depth {depth} · acceptance statistic {chance:.2f} · "
         words += f"time step {eps:.3g} prior sd" + (", being tuned" if tuning else "")
         diverged = discarded is not None and discarded.ended == "diverged"
-        return state, StepInfo(
-            Cost(*(len(batch) * count for count in (gradients + values, values, gradients))),
-            words,
-            events(diverged=f"the energy was off by more than {LARGEST_ERROR:,.0f} nats" if diverged else ""),
-            {"step_size": eps, "acceptance_statistic": chance, "leapfrog_steps": float(steps)},
-            terms={"flight": flight[None], "slopes": (tree.drawn.theta - at.theta - flight)[None]},
-            paths=partial(_paths, tree, discarded),
-            numbers={"ε": eps, "k": float(tree.drawn.steps)},
-        )
+        cost = Cost(*(len(batch) * count for count in (gradients + values, values, gradients)))
+        happened = events(diverged=f"the energy was off by more than {LARGEST_ERROR:,.0f} nats" if diverged else "")
+        scalars = {"step_size": eps, "acceptance_statistic": chance, "leapfrog_steps": float(steps)}
+        terms = {"flight": flight[None], "slopes": (tree.drawn.theta - at.theta - flight)[None]}
+        paths, numbers = partial(_paths, tree, discarded), {"ε": eps, "k": float(tree.drawn.steps)}
+        return state, StepInfo(cost, words, happened, scalars, terms, paths, numbers=numbers)
 
 
 class Point(NamedTuple):
@@ -219,16 +203,10 @@ def grown(rng: Rng, motion: Motion, tree: Tree, way: int, depth: int, start: flo
 def joined(tree: Tree, more: Tree, way: int) -> Tree:
     """Both trees as one, the second one after the first in time (1) or before it (-1); `drawn` is the first's."""
     earlier, later = (tree, more) if way > 0 else (more, tree)
-    return Tree(
-        earlier.first,
-        later.last,
-        tree.drawn,
-        float(np.logaddexp(tree.log_weight, more.log_weight)),
-        earlier.momentum + later.momentum,
-        earlier.thetas + later.thetas,
-        _sum(tree.asked, more.asked),
-        more.ended or ("turned" if turns(earlier, later) else ""),
-    )
+    log_weight = float(np.logaddexp(tree.log_weight, more.log_weight))
+    sums = earlier.momentum + later.momentum, earlier.thetas + later.thetas, _sum(tree.asked, more.asked)
+    ended = more.ended or ("turned" if turns(earlier, later) else "")
+    return Tree(earlier.first, later.last, tree.drawn, log_weight, *sums, ended)
 
 
 def turns(earlier: Tree, later: Tree) -> bool:
@@ -255,13 +233,12 @@ def _sum(one: Asked, other: Asked) -> Asked:
     return Asked(one.steps + other.steps, one.gradients + other.gradients, one.values + other.values, chances)
 
 
-def _known(state: NUTSState, target: Target, data: Array) -> Point:
+def _known(state: TunedState, target: Target, data: Array) -> Point:
     """The point where the chain is, without a momentum."""
-    theta, nothing = position(state), np.zeros(target.dim)
-    if state.gradient is not None and state.log_joint is not None:
-        return Point(theta, nothing, max(state.log_joint, SMALLEST), state.gradient)
-    log_joint, _ = log_joint_at(target, theta, data)
-    return Point(theta, nothing, max(log_joint, SMALLEST), checked_gradient(target, theta[None], data)[0])
+    theta, log_joint, gradient = position(state), state.log_joint, state.gradient
+    if gradient is None or log_joint is None:
+        log_joint, gradient = log_joint_at(target, theta, data)[0], checked_gradient(target, theta[None], data)[0]
+    return Point(theta, np.zeros(target.dim), max(log_joint, SMALLEST), gradient)
 
 
 def _paths(tree: Tree, discarded: Tree | None) -> dict[str, Array]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Real
-from pmdviz.methods.step import ComputedTerms, Scalar, Term, Update
+from pmdviz.methods.step import ComputedTerms, MethodKnobs, Scalar, Term, Update
 from pmdviz.targets import Target
 
 # Step sizes gamma_t in (0, 1], as pure functions of the step number t = 1, 2, ...
@@ -28,12 +28,12 @@ KAPPA = Real(1.0, "(0, 1]", (0.1, 1), "Decay exponent κ", doc=KAPPA_DOC)
 STEP_DECAY = Real(0.0, (0, 1), (0, 1), "Decay exponent κ", doc="How fast the step size η/t^κ falls; with 0 it stays.")
 
 
-class Decaying(Protocol):
-    """Knobs with a decaying step size."""
+class DecayingKnobs(MethodKnobs):
+    """A step size that decays: its defaults suit natural gradients of batches."""
 
-    eta: float
-    n0: float
-    kappa: float
+    eta = ETA.at(1.0)
+    n0 = N0.at(1.0)
+    kappa = KAPPA.at(0.5)
 
 
 def on_the_way(beta: float) -> str:
@@ -41,7 +41,7 @@ def on_the_way(beta: float) -> str:
     return f"β = {beta:.2g}: q is for prior × likelihood^β, not for the posterior yet; let the run go on to β = 1"
 
 
-def decayed(t: int, knobs: Decaying) -> float:
+def decayed(t: int, knobs: DecayingKnobs) -> float:
     """gamma_t = min(1, eta / (n0 + t^kappa)): covers 1/t, 1/(n0 + t) and eta/(n0 + sqrt t).
 
     Robbins and Monro's condition holds for kappa in (1/2, 1]. Source: the step sizes of Dai et al. 2016, section 6 and
@@ -82,6 +82,10 @@ def plain(gradient: Array, first: Array, second: Array, t: int) -> tuple[Array, 
 OPTIMISERS = {"adam": adam, "adagrad": adagrad, "plain": plain}
 
 
+Memory = tuple[Array, Array, int]  # an optimiser's `first` before a step, its `second` after it, and t
+Size = Array | float
+
+
 class Parts(NamedTuple):
     """A direction as `pace` times the gradient of its step, and what earlier ones add: each of the gradient's shape."""
 
@@ -119,26 +123,15 @@ def move_update(*terms: Term, formula: str = "θ′ − θ", unit: str = "units 
     return Update("move", formula, "move", unit, terms)
 
 
-def flow_update(
-    drive: str, repulsion: str, uphill: str, *more: Term, formula: str = "θ′ − θ", unit: str = "units of θ"
-) -> Update:
+def flow_update(drive: str, repulsion: str, uphill: str, *more: Term, **rest: str) -> Update:
     """Of a Stein flow: the formulas of its two forces, and the uphill direction in words; D preconditions."""
     about = f"Uphill on {uphill}, averaged over the neighbours; D is the preconditioner, a factor for each coordinate."
-    return move_update(
-        Term("drive", "uphill", f"ε D {drive}", about),
-        Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out."),
-        *more,
-        formula=formula,
-        unit=unit,
-    )
+    apart = Term("repulsion", "apart", f"+ ε D {repulsion}", "Away from the neighbours: the particles stay spread out.")
+    return move_update(Term("drive", "uphill", f"ε D {drive}", about), apart, *more, **rest)
 
 
 def paced(
-    optimiser: str,
-    memory: tuple[Array, Array, int],
-    step: Array | float,
-    unit: Array | float,
-    forces: Callable[[], Mapping[str, Array]],
+    optimiser: str, memory: Memory, step: Size, unit: Size, forces: Callable[[], Mapping[str, Array]]
 ) -> ComputedTerms:
     """The share of each force in a move by step times direction, and the share of the memory, if any.
 
@@ -167,17 +160,11 @@ def mean_update(step: str, pace: str, *more: Term, bound: str = "p", formula: st
 
     `bound` is the letter of what takes the place of the likelihood, where something does.
     """
-    return move_update(
-        Term("prior", "prior", f"{step} {pace} E_q ∇ log p(θ)", "Towards a higher prior, on average over q."),
-        Term(
-            "likelihood",
-            "likelihood of the batch",
-            f"+ {step} {pace} N/B Σ E_q ∇ log {bound}(x | θ)",
-            "Towards what explains this batch better, as if all data were like it.",
-        ),
-        *more,
-        formula=formula,
-    )
+    prior, likelihood = f"{step} {pace} E_q ∇ log p(θ)", f"+ {step} {pace} N/B Σ E_q ∇ log {bound}(x | θ)"
+    about = "Towards what explains this batch better, as if all data were like it."
+    of_prior = Term("prior", "prior", prior, "Towards a higher prior, on average over q.")
+    of_batch = Term("likelihood", "likelihood of the batch", likelihood, about)
+    return move_update(of_prior, of_batch, *more, formula=formula)
 
 
 def natural_terms(move: Array, step: float, cholesky: Array, theta: Array, target: Target) -> dict[str, Array]:

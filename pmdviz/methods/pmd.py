@@ -22,9 +22,12 @@ from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.particles import (
+from pmdviz.methods.optimisers import DecayingKnobs
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.weighting import (
     ESS_THRESHOLD,
     NUM_PARTICLES,
+    RESAMPLERS,
     SMOOTHNESS,
     SmoothedMethod,
     SmoothingKnobs,
@@ -33,7 +36,6 @@ from pmdviz.methods.particles import (
     prior_draws,
     smoothed,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
 
@@ -74,10 +76,13 @@ class PMDState(NamedTuple):
 
 POLICIES = {"never": "never", "always": "every step", "until": "every step until t₀", "ess": "when ESS is low"}
 GROWTHS = {"fixed": "none", "power": "as a power of t", "jump": "once, after step t₀"}
+SCHEDULES = {"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"}
+POSITIVE = "(0, 1_000_000_000]"
 REDRAWS, GROWS = ("policy", ("ess", "always", "until")), ("growth", ("power", "jump"))
+BY_PROOF, HAS_T0, JUMPS = ("schedule", "theorem6"), {"policy": "until", "growth": "jump"}, ("policy", {"until": "jump"})
 
 
-class PMDKnobs(BatchKnobs, SmoothingKnobs):
+class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
     """The knobs of `pmd`.
 
     num_particles: Number of points that carry the approximation.
@@ -107,38 +112,23 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
     """
 
     num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
-    schedule = Choice(
-        "decay", {"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"}, "Step-size schedule"
-    )
+    schedule = Choice("decay", SCHEDULES, "Step-size schedule")
     eta = optimisers.ETA.at(2.0, only_if=("schedule", "decay"))
     n0 = optimisers.N0.at(20.0, only_if=("schedule", "decay"))
     kappa = optimisers.KAPPA.at(1.0, only_if=("schedule", "decay"))
     step_size = Real(0.1, "(0, 1]", (0.001, 1), "Step size γ", log=True, basic=True, only_if=("schedule", "constant"))
-    delta = Real(1.0, "(0, 1_000_000_000]", (0.01, 1000), "Density bound Δ", log=True, only_if=("schedule", "theorem6"))
-    gradient_bound = Real(
-        1.0, "(0, 1_000_000_000]", (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=("schedule", "theorem6")
-    )
+    delta = Real(1.0, POSITIVE, (0.01, 1000), "Density bound Δ", log=True, only_if=BY_PROOF)
+    gradient_bound = Real(1.0, POSITIVE, (0.01, 1000), "Gradient bound M", "nats", log=True, only_if=BY_PROOF)
     step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
     policy = Choice("ess", POLICIES, "Rejuvenation", basic=True)
-    until = Whole(
-        20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if={"policy": "until", "growth": "jump"}
-    )
+    until = Whole(20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if=HAS_T0)
     ess_threshold = ESS_THRESHOLD.at(0.5, only_if=("policy", "ess"))
     draws = Choice("balanced", {"balanced": "evenly spread", "independent": "independent"}, "New particles")
-    resampler = Choice(
-        "systematic", {name: name for name in ("systematic", "stratified", "residual", "multinomial")}, "Resampling"
-    )
-    growth = Choice(
-        "fixed",
-        GROWTHS,
-        "Particle growth",
-        acts="rejuvenation",
-        only_if=REDRAWS,
-        default_by=("policy", {"until": "jump"}),
-    )
+    resampler = Choice("systematic", {name: name for name in RESAMPLERS}, "Resampling")
+    growth = Choice("fixed", GROWTHS, "Particle growth", acts="rejuvenation", only_if=REDRAWS, default_by=JUMPS)
     growth_exponent = Real(1.0, (0, 20), (0, 4), "Growth exponent ρ", acts="rejuvenation", only_if=("growth", "power"))
-    most_particles = NUM_PARTICLES.at(
-        6000, softbounds=(100, 50_000), label="Maximum particles", basic=False, acts="rejuvenation", only_if=GROWS
+    most_particles = Whole(
+        6000, (1, 100_000), (100, 50_000), "Maximum particles", log=True, acts="rejuvenation", only_if=GROWS
     )
     smoothness = SMOOTHNESS.at(2.0, only_if={"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
     warm_start = Flag(False, "Warm start", acts="restart")
@@ -153,10 +143,8 @@ class PMDKnobs(BatchKnobs, SmoothingKnobs):
         """A warm start needs every observation once in its first pass."""
         if self.warm_start and self.batches != "epochs":
             start, batches = self.specs()["warm_start"], self.specs()["batches"]
-            raise InputError(
-                "warm_start = true needs batches = 'epochs'; got batches = 'replacement'",
-                on_page=f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”",
-            )
+            on_page = f"{start.label} needs {batches.label} set to “{batches.said('epochs')}”"
+            raise InputError("warm_start = true needs batches = 'epochs'; got batches = 'replacement'", on_page=on_page)
 
 
 # The two steps of `pmd` on the log-weights, mirror descent and a warm start's Bayes' rule, and how far they may go.
@@ -217,12 +205,8 @@ def bayes_step(state: PMDState, log_likelihood: Array, share: float = 0.0) -> St
 def mirror_terms(state: PMDState, done: Step, scaled_log_likelihood: Array) -> dict[str, Array]:
     """The parts whose sum are the log-weights of `mirror_step`."""
     kept = (1 - done.size) * state.log_weights if done.size < 1 else np.zeros(len(state.log_weights))
-    return {
-        "previous": kept,
-        "prior": done.size * state.log_prior,
-        "likelihood": done.size * scaled_log_likelihood,
-        "proposal": -done.size * state.log_proposal,
-    }
+    likelihood, taken_off = done.size * scaled_log_likelihood, -done.size * state.log_proposal
+    return {"previous": kept, "prior": done.size * state.log_prior, "likelihood": likelihood, "proposal": taken_off}
 
 
 def limit(log_weights: Array, slope: Array, most: float, share: float) -> float:
@@ -360,7 +344,7 @@ class PMD(SmoothedMethod, BatchMethod):
         """As the knob says; a warm start's pass stays one pass whatever changes during it."""
         return "epochs" if state.warming else knobs.batches
 
-    def step(self, rng: Rng, state: PMDState, target: Target, batch: Array, knobs: PMDKnobs) -> Stepped[PMDState]:
+    def step(self, rng: Rng, state: PMDState, target: Target, batch: Array, knobs: PMDKnobs) -> Stepped:
         """One prox-mapping; a rejuvenation, where one is due, comes first."""
         ess = effective_sample_size(state.log_weights)
         reason = rejuvenation_reason(state, ess, knobs)
@@ -376,29 +360,24 @@ class PMD(SmoothedMethod, BatchMethod):
         scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
             done = bayes_step(state, scaled, knobs.step_limit)
+            parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
         else:
             gamma = scheduled(state.next_step, knobs, *state.particles.shape)
             scaled = target.num_data / len(batch) * scaled
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
-        if warm:
-            parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
-        else:
             parts = mirror_terms(state, done, scaled)
-        after = after_step(
-            state, done, weighting.normalised(done.log_weights, state.particles, rows), rows, target.num_data
-        )
-        return after, StepInfo(
+        log_weights = weighting.normalised(done.log_weights, state.particles, rows)
+        after = after_step(state, done, log_weights, rows, target.num_data)
+        scalars = weighting.scalars(ess, log_weights) | {"prior_left": after.prior_left}
+        numbers = {"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)}
+        info = StepInfo(
             Cost(len(batch), len(rows) * len(state.particles)),
             _words(done, warm, len(rows), after, reason),
             events(rejuvenated=reason, limited=limited_words(done, warm)),
-            weighting.scalars(ess, after.log_weights)
-            | {"prior_left": after.prior_left}
-            | ({} if warm else {"step_size": done.size}),
+            scalars | ({} if warm else {"step_size": done.size}),
             weighting.terms(after.log_weights, **parts),
-            parents=parents,
-            numbers={"s": done.size} if warm else {"γ": done.size, "N/B": target.num_data / len(batch)},
-            update=WARM_UPDATE if warm else None,
         )
+        return after, info._replace(parents=parents, numbers=numbers, update=WARM_UPDATE if warm else None)
 
     def densities_between(
         self, state: PMDState, knobs: PMDKnobs, target: Target, last: Callable[[], Mapping[str, Density]]
@@ -410,16 +389,13 @@ class PMD(SmoothedMethod, BatchMethod):
     def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That the start still has a share of q, or that limited steps have."""
         if state.prior_left > PRIOR_LEFT:
-            return (
-                f"the starting density still has {state.prior_left:.0%} of the exponent: "
-                "q is not the posterior yet; more or larger steps bring it there"
-            )
-        if state.from_limited > FROM_LIMITED:
-            return (
-                f"steps shortened by the step limit make up {state.from_limited:.0%} of log q: "
-                "q is not the posterior yet; more steps, smaller steps or a lower step limit bring it there"
-            )
-        return ""
+            why, cure = f"the starting density still has {state.prior_left:.0%} of the exponent", "more or larger steps"
+        elif state.from_limited > FROM_LIMITED:
+            why = f"steps shortened by the step limit make up {state.from_limited:.0%} of log q"
+            cure = "more steps, smaller steps or a lower step limit"
+        else:
+            return ""
+        return f"{why}: q is not the posterior yet; {cure} bring it there"
 
     def caveat(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That too few particles carry q or once did, or that it is still on its way."""
@@ -432,7 +408,6 @@ def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
-    log_weights, rows = log_weights, (rows if rest else rows[:0]).copy()
     return state._replace(
         log_weights=log_weights,
         iteration=state.iteration + 1,
@@ -441,17 +416,15 @@ def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num
         prior_left=max(left, 0.0),
         from_limited=from_limited,
         rest=rest,
-        rest_rows=rows,
+        rest_rows=(rows if rest else rows[:0]).copy(),
     )
 
 
 def limited_words(done: Step, warm: bool) -> str:
     """How much shorter the step was made, "" where it was not."""
-    if not done.limited:
-        return ""
-    return (
-        f"{done.size:.2%} of a batch instead of {done.wanted:.2%}" if warm else f"γ {done.wanted:.3g} → {done.size:.3g}"
-    )
+    if done.limited and warm:
+        return f"{done.size:.2%} of a batch instead of {done.wanted:.2%}"
+    return f"γ {done.wanted:.3g} → {done.size:.3g}" if done.limited else ""
 
 
 def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> str:
@@ -467,7 +440,7 @@ def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> 
 ALONE = 2.0  # effective particles below which one of them decides
 
 
-class StructuredKnobs(BatchKnobs):
+class StructuredKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `structured_pmd`.
 
     num_particles: Sets of the unknowns that have no closed form. With many data one of them soon has all weight.
@@ -475,9 +448,6 @@ class StructuredKnobs(BatchKnobs):
 
     num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
     batch_size = BATCH_SIZE.at(128)
-    eta = optimisers.ETA.at(1.0)
-    n0 = optimisers.N0.at(1.0)
-    kappa = optimisers.KAPPA.at(0.5)
 
 
 class StructuredState(NamedTuple):
@@ -533,12 +503,10 @@ class Structured(BatchMethod):
 
     def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
-        found = target.conditionals(rng, knobs.num_particles)
-        return StructuredState(*found, weighting.equal(knobs.num_particles), 0)
+        m = knobs.num_particles
+        return StructuredState(*target.conditionals(rng, m), weighting.equal(m), 0)
 
-    def step(
-        self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs
-    ) -> Stepped[StructuredState]:
+    def step(self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs) -> Stepped:
         """One mirror step on the batch."""
         t, m, before = state.iteration + 1, len(state.log_weights), state.conditionals
         gamma = optimisers.decayed(t, knobs)
@@ -548,13 +516,11 @@ class Structured(BatchMethod):
         log_weights = weighting.normalised(previous + partitions + base, state.particles, batch)
         ess = effective_sample_size(state.log_weights)
         state = StructuredState(*after, log_weights, t)
-        return state, StepInfo(
-            Cost(len(batch), len(batch) * m),
-            f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}",
-            scalars={"step_size": gamma} | weighting.scalars(ess, log_weights),
-            terms=weighting.terms(log_weights, previous=previous, likelihood=partitions + base),
-            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
-        )
+        words = f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}"
+        scalars = {"step_size": gamma} | weighting.scalars(ess, log_weights)
+        terms = weighting.terms(log_weights, previous=previous, likelihood=partitions + base)
+        numbers = {"γ": gamma, "N/B": target.num_data / len(batch)}
+        return state, StepInfo(Cost(len(batch), len(batch) * m), words, (), scalars, terms, numbers=numbers)
 
     def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:
         """The mixture of the particles' conditional densities."""
@@ -569,7 +535,5 @@ class Structured(BatchMethod):
         m = len(state.log_weights)
         if m < ALONE or effective_sample_size(state.log_weights) >= ALONE:
             return ""
-        return (
-            f"one of {m:,} particles carries all weight: q does not show how uncertain the unknowns without a closed "
-            "form are; use more particles, smaller steps or fewer data"
-        )
+        unseen = "q does not show how uncertain the unknowns without a closed form are"
+        return f"one of {m:,} particles carries all weight: {unseen}; use more particles, smaller steps or fewer data"

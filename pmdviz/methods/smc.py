@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,7 +18,8 @@ from pmdviz.kernels.topics import filtered
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
-from pmdviz.methods.particles import (
+from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
+from pmdviz.methods.weighting import (
     ESS_THRESHOLD,
     KERNELS,
     NUM_PARTICLES,
@@ -30,7 +31,6 @@ from pmdviz.methods.particles import (
     covariance_floor,
     prior_draws,
 )
-from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -48,15 +48,7 @@ class OnePassState(NamedTuple):
     log_z: float  # estimate of log p(data seen), nats
 
 
-class Seen(Protocol):
-    """A state that says how many data were `seen`."""
-
-    @property
-    def seen(self) -> int:
-        """So many."""
-
-
-SeenState = TypeVar("SeenState", bound=Seen)
+SeenState = TypeVar("SeenState", "OnePassState", "ParticleLDAState")
 OwnKnobs = TypeVar("OwnKnobs", bound=MethodKnobs)
 
 
@@ -107,9 +99,7 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         """The state that the step starts from; where particles were redrawn why ("" elsewhere), and their parents."""
         return state, "", None
 
-    def step(
-        self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> Stepped[OnePassState]:
+    def step(self, rng: Rng, state: OnePassState, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped:
         """Bayes' rule for the batch, after new particles where they are due."""
         ess = effective_sample_size(state.log_weights)
         state, reason, parents = self.renewed(rng, state, target, ess, knobs)
@@ -119,17 +109,13 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         before = state.log_weights
         log_z = state.log_z + float(np.logaddexp.reduce(before + log_likelihood))
         log_weights = weighting.normalised(state.log_weights + log_likelihood, state.particles, batch)
-        state = state._replace(
-            log_weights=log_weights, iteration=state.iteration + 1, seen=state.seen + len(batch), log_z=log_z
-        )
-        return state, StepInfo(
-            Cost(len(batch), len(batch) * int((state.supported > 0).sum())),
-            _words(state, len(batch), target.num_data, reason),
-            events(rejuvenated=reason),
-            weighting.scalars(ess, log_weights),
-            weighting.terms(log_weights, previous=before, likelihood=log_likelihood),
-            parents=parents,
-        )
+        iteration, seen = state.iteration + 1, state.seen + len(batch)
+        state = state._replace(log_weights=log_weights, iteration=iteration, seen=seen, log_z=log_z)
+        cost = Cost(len(batch), len(batch) * int((state.supported > 0).sum()))
+        words, happened = _words(state, len(batch), target.num_data, reason), events(rejuvenated=reason)
+        scalars = weighting.scalars(ess, log_weights)
+        terms = weighting.terms(log_weights, previous=before, likelihood=log_likelihood)
+        return state, StepInfo(cost, words, happened, scalars, terms, parents=parents)
 
     def log_z(self, state: OnePassState, knobs: OwnKnobs, target: Target) -> float | None:
         """Of the data seen."""
@@ -209,11 +195,8 @@ class SMC(OnePass):
         density = KernelDensity(centres, state.log_weights, kernel)
         particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
-        return (
-            state._replace(particles=particles, log_weights=weighting.equal(len(particles)), supported=supported),
-            reason,
-            parents,
-        )
+        equal = weighting.equal(len(particles))
+        return state._replace(particles=particles, log_weights=equal, supported=supported), reason, parents
 
 
 @one_blas_thread()
@@ -318,7 +301,7 @@ class Tempering(SmoothedMethod):
     marks = ("rejuvenated",)
     estimates_log_z = True
     budget_words = "the way to β = 1 and 30 d moves there, 400 at most"
-    update = weighting.following(*weighting.TEMPERED, "The likelihood to the power by which β rises.")
+    update = weighting.tempered("The likelihood to the power by which β rises.")
 
     def default_budget(self, target: Target, knobs: TemperingKnobs) -> int:
         """The way to β = 1 and 30 d moves there, 400 at most; never less than other methods have.
@@ -336,14 +319,8 @@ class Tempering(SmoothedMethod):
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
         particles, log_prior = prior_draws(rng, target, m)
-        return TemperingState(
-            particles,
-            weighting.equal(m),
-            log_prior,
-            np.zeros(m),
-            np.arange(m),
-            *(0.0, 0, 0, 0, particles, 0, 0.0),
-        )
+        arrays = particles, weighting.equal(m), log_prior, np.zeros(m), np.arange(m)
+        return TemperingState(*arrays, 0.0, 0, 0, 0, particles, 0, 0.0)
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
@@ -354,9 +331,7 @@ class Tempering(SmoothedMethod):
         """That β is below 1."""
         return optimisers.on_the_way(state.beta) if state.beta < 1 else ""
 
-    def step(
-        self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs
-    ) -> Stepped[TemperingState]:
+    def step(self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs) -> Stepped:
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
         reason = resampled_because(state, ess, knobs)
@@ -378,15 +353,13 @@ class Tempering(SmoothedMethod):
             likelihood = (state.beta - before.beta) * before.log_likelihood
             terms = weighting.terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
         state = state._replace(iteration=state.iteration + 1)
-        return state, StepInfo(
+        cost, words = (
             Cost(len(batch) if asked else 0, len(batch) * asked),
             _tempering_words(state, knobs, reason, accepted),
-            events(rejuvenated=reason),
-            weighting.scalars(ess, state.log_weights) | {"temperature": state.beta},
-            terms,
-            parents=parents,
-            numbers=numbers,
         )
+        scalars = weighting.scalars(ess, state.log_weights) | {"temperature": state.beta}
+        info = StepInfo(cost, words, events(rejuvenated=reason), scalars, terms, parents=parents, numbers=numbers)
+        return state, info
 
     def log_z(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> float | None:
         """At the present temperature: consistent; its bias falls like 1/m, as temperatures and moves are adapted."""
@@ -403,10 +376,8 @@ class Tempering(SmoothedMethod):
         if known or state.enough or families >= min(FAMILIES, len(state.particles)):
             return known
         draws = f"{families} draws" if families > 1 else "one draw"
-        return (
-            f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet; "
-            "use a larger budget or more particles"
-        )
+        words = f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet"
+        return f"{words}; use a larger budget or more particles"
 
 
 def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:
@@ -421,17 +392,9 @@ def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) 
 def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[TemperingState, Array]:
     """Systematic resampling, without any noise: the moves come after. Also returns each particle's parent, (m,)."""
     parents = systematic(np.exp(state.log_weights), num_particles, rng.random())
-    chosen = state._replace(
-        particles=state.particles[parents],
-        log_weights=weighting.equal(num_particles),
-        log_prior=state.log_prior[parents],
-        log_likelihood=state.log_likelihood[parents],
-        ancestors=state.ancestors[parents],
-        starts=state.starts[parents],
-        moves=0,
-        enough=0,
-    )
-    return chosen, parents
+    names = ("particles", "log_prior", "log_likelihood", "ancestors", "starts")
+    chosen = {name: getattr(state, name)[parents] for name in names}
+    return state._replace(**chosen, log_weights=weighting.equal(num_particles), moves=0, enough=0), parents
 
 
 def correlation(state: TemperingState) -> float:
@@ -448,11 +411,8 @@ def tempered(state: TemperingState, batch: Array, knobs: TemperingKnobs) -> Temp
     """The next temperature: log w <- log w + (β' - β) log L."""
     beta = next_beta(state, knobs)
     raised = state.log_weights + (beta - state.beta) * state.log_likelihood
-    log_weights, log_z = (
-        weighting.normalised(raised, state.particles, batch),
-        state.log_z + float(np.logaddexp.reduce(raised)),
-    )
-    number = state.num_temperatures + 1
+    log_weights = weighting.normalised(raised, state.particles, batch)
+    number, log_z = state.num_temperatures + 1, state.log_z + float(np.logaddexp.reduce(raised))
     return state._replace(log_weights=log_weights, beta=beta, num_temperatures=number, moves=0, log_z=log_z)
 
 
@@ -489,13 +449,11 @@ def moved(
     log_likelihood = checked_log_likelihood(target, proposed, batch, inside, may_vanish=True)
     old = state.log_prior + state.beta * state.log_likelihood
     accepted = log_u < log_prior + state.beta * log_likelihood - old
-    state = state._replace(
-        particles=np.where(accepted[:, None], proposed, state.particles),
-        log_prior=np.where(accepted, log_prior, state.log_prior),
-        log_likelihood=np.where(accepted, log_likelihood, state.log_likelihood),
-        moves=state.moves + 1,
-    )
-    return state, int(inside.sum()), float(accepted.mean())
+    particles = np.where(accepted[:, None], proposed, state.particles)
+    log_prior = np.where(accepted, log_prior, state.log_prior)
+    log_likelihood = np.where(accepted, log_likelihood, state.log_likelihood)
+    state = state._replace(particles=particles, log_prior=log_prior, log_likelihood=log_likelihood)
+    return state._replace(moves=state.moves + 1), int(inside.sum()), float(accepted.mean())
 
 
 def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKnobs) -> Array:
@@ -580,9 +538,7 @@ class ParticleLDA(Once):
         natural = np.full((m, *documents.shape), documents.beta)
         return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
 
-    def step(
-        self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs
-    ) -> Stepped[ParticleLDAState]:
+    def step(self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs) -> Stepped:
         """Resample where the ESS is low, then read the documents of the batch."""
         m, documents = len(state.natural), target.documents(batch, len(state.natural))
         ess, natural, before, reason = effective_sample_size(state.log_weights), state.natural, state.log_weights, ""
@@ -591,22 +547,17 @@ class ParticleLDA(Once):
             parents = systematic(np.exp(before), m, rng.random())
             natural = natural[parents]
             before, reason = weighting.equal(m), f"resampled: ESS was {ess:.1f} of {m:,}"
-        natural, found = filtered(
-            natural, documents.sparse, seeds_of(rng, m, len(batch)), documents.alpha, knobs.sweeps
-        )
+        seeds = seeds_of(rng, m, len(batch))
+        natural, found = filtered(natural, documents.sparse, seeds, documents.alpha, knobs.sweeps)
         log_z = state.log_z + float(np.logaddexp.reduce(before + found))
         log_weights = weighting.normalised(before + found, np.empty((m, 0)), batch)
         seen = state.seen + len(batch)
         after = ParticleLDAState(natural, log_weights, log_z, state.iteration + 1, seen)
         words = f"batch of {len(batch):,} · {seen:,} of {target.num_data:,} documents read · ESS "
-        return after, StepInfo(
-            Cost(len(batch), len(batch) * m),
-            words + f"{effective_sample_size(log_weights):,.1f} of {m:,}",
-            events(rejuvenated=reason),
-            weighting.scalars(ess, log_weights),
-            weighting.terms(log_weights, previous=before, likelihood=found),
-            parents=parents,
-        )
+        words += f"{effective_sample_size(log_weights):,.1f} of {m:,}"
+        cost, terms = Cost(len(batch), len(batch) * m), weighting.terms(log_weights, previous=before, likelihood=found)
+        scalars = weighting.scalars(ess, log_weights)
+        return after, StepInfo(cost, words, events(rejuvenated=reason), scalars, terms, parents=parents)
 
     def points(self, state: ParticleLDAState) -> Array:
         """The counts of each particle, (m, W K)."""

@@ -261,68 +261,66 @@ class Column(NamedTuple):
 
 
 # The terms of each column by the name of its field of `Grammar`, from the simplest on.
-COLUMNS: Mapping[str, Column] = MappingProxyType(
-    {
-        "propagate": Column(
-            "Propagate",
-            "Where points come from, before the posterior decides about them.",
-            {
-                "prior": "Draws from the prior, or from q₀ without data.",
-                "random start": "Random points that are not draws from the prior.",
-                "proposal": "Draws from a density that can be evaluated: weights correct for it.",
-                "conditional": "Draws of the next coordinates, given all that the particle has drawn before.",
-                "fitted density": "Draws from the fitted density at every step, to estimate its gradient.",
-            },
-        ),
-        "reweight": Column(
-            "Reweight",
-            "How a step changes the weights.",
-            {
-                "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
-                "temperature": "The power β of the likelihood rises by Δβ: w ← w · p(X | θ)^Δβ.",
-                "density ratio": "Target over the density that the point was drawn from: w = p / q.",
-                "mirror step": "The step drops the share γ of the previous q and takes the share γ of the posterior.",
-                "least discrepancy": "All weights together: the weighted points are then nearest to the posterior.",
-            },
-        ),
-        "resample": Column(
-            "Resample",
-            "When new points are drawn from the weighted ones, and how.",
-            {
-                "copies": "Heavy points are copied and light ones are dropped.",
-                "kernel density": "New points from the smoothed density of the weighted ones, which is wider.",
-            },
-        ),
-        "move": Column(
-            "Move",
-            "How points, or the parameters of a density, go where the posterior is high.",
-            {
-                "Gibbs": "A draw from the exact conditional distribution, given everything else.",
-                "Metropolis": "A random step, accepted or rejected so that the posterior is invariant.",
-                "MALA": "A step uphill with noise, accepted or rejected so that the posterior is invariant.",
-                "HMC": "A trajectory uphill and downhill, accepted or rejected so that the posterior is invariant.",
-                "Langevin": "A step uphill with noise, never rejected: its error shrinks with the step.",
-                "Stein force": "Uphill by the neighbours' slopes, and away from the neighbours.",
-                "gradient": "A step uphill, without noise of its own.",
-                "natural gradient": "Parameters go uphill in steps measured by how much their density changes.",
-                "closed form": "The optimum given everything else has a formula, and the step goes there.",
-            },
-        ),
-        "adapt": Column(
-            "Adapt",
-            "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
-            {
-                "step size": "How far a step goes.",
-                "preconditioner": "How far a step goes in each coordinate, by the size of the gradients so far.",
-                "kernel width": "How wide the kernel is that steps or new points are made with.",
-                "temperatures": "How much of the likelihood the next step adds.",
-                "proposal": "The density that points are proposed from.",
-                "surrogate": "The density whose gradient replaces the posterior's.",
-                "stopping": "Which step is the last one that counts.",
-            },
-        ),
-    }
-)
+COLUMNS: Mapping[str, Column] = {
+    "propagate": Column(
+        "Propagate",
+        "Where points come from, before the posterior decides about them.",
+        {
+            "prior": "Draws from the prior, or from q₀ without data.",
+            "random start": "Random points that are not draws from the prior.",
+            "proposal": "Draws from a density that can be evaluated: weights correct for it.",
+            "conditional": "Draws of the next coordinates, given all that the particle has drawn before.",
+            "fitted density": "Draws from the fitted density at every step, to estimate its gradient.",
+        },
+    ),
+    "reweight": Column(
+        "Reweight",
+        "How a step changes the weights.",
+        {
+            "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
+            "temperature": "The power β of the likelihood rises by Δβ: w ← w · p(X | θ)^Δβ.",
+            "density ratio": "Target over the density that the point was drawn from: w = p / q.",
+            "mirror step": "The step drops the share γ of the previous q and takes the share γ of the posterior.",
+            "least discrepancy": "All weights together: the weighted points are then nearest to the posterior.",
+        },
+    ),
+    "resample": Column(
+        "Resample",
+        "When new points are drawn from the weighted ones, and how.",
+        {
+            "copies": "Heavy points are copied and light ones are dropped.",
+            "kernel density": "New points from the smoothed density of the weighted ones, which is wider.",
+        },
+    ),
+    "move": Column(
+        "Move",
+        "How points, or the parameters of a density, go where the posterior is high.",
+        {
+            "Gibbs": "A draw from the exact conditional distribution, given everything else.",
+            "Metropolis": "A random step, accepted or rejected so that the posterior is invariant.",
+            "MALA": "A step uphill with noise, accepted or rejected so that the posterior is invariant.",
+            "HMC": "A trajectory uphill and downhill, accepted or rejected so that the posterior is invariant.",
+            "Langevin": "A step uphill with noise, never rejected: its error shrinks with the step.",
+            "Stein force": "Uphill by the neighbours' slopes, and away from the neighbours.",
+            "gradient": "A step uphill, without noise of its own.",
+            "natural gradient": "Parameters go uphill in steps measured by how much their density changes.",
+            "closed form": "The optimum given everything else has a formula, and the step goes there.",
+        },
+    ),
+    "adapt": Column(
+        "Adapt",
+        "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
+        {
+            "step size": "How far a step goes.",
+            "preconditioner": "How far a step goes in each coordinate, by the size of the gradients so far.",
+            "kernel width": "How wide the kernel is that steps or new points are made with.",
+            "temperatures": "How much of the likelihood the next step adds.",
+            "proposal": "The density that points are proposed from.",
+            "surrogate": "The density whose gradient replaces the posterior's.",
+            "stopping": "Which step is the last one that counts.",
+        },
+    ),
+}
 
 
 class Cell(NamedTuple):

@@ -17,18 +17,15 @@ from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
+from pmdviz.methods.optimisers import DecayingKnobs
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
 
 
-class OnlineVBKnobs(BatchKnobs):
+class OnlineVBKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `online_vb`."""
-
-    eta = optimisers.ETA.at(1.0)
-    n0 = optimisers.N0.at(1.0)
-    kappa = optimisers.KAPPA.at(0.5)
 
 
 class OnlineVBState(NamedTuple):
@@ -74,29 +71,22 @@ class OnlineVB(BatchMethod):
         shape = target.documents(target.data_rows[:0]).shape
         return OnlineVBState(rng.gamma(START, 1 / START, (1, *shape)), 0)
 
-    def step(
-        self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs
-    ) -> Stepped[OnlineVBState]:
+    def step(self, rng: Rng, state: OnlineVBState, target: Target, batch: Array, knobs: OnlineVBKnobs) -> Stepped:
         """One natural gradient step on the batch."""
         t, documents = state.iteration + 1, target.documents(batch)
         rho = optimisers.decayed(t, knobs)
         counts = expected_counts(state.natural[0], documents.sparse, documents.alpha)
-        aim = documents.beta + target.num_data / len(batch) * counts
-        natural = (1 - rho) * state.natural + rho * aim
-        words = f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         before, share = state.natural[0], target.num_data / len(batch)
+        natural = (1 - rho) * state.natural + rho * (documents.beta + share * counts)
 
         def terms() -> dict[str, Array]:
             prior = np.full(before.shape, rho * documents.beta)
             return {"forgotten": -rho * before.T, "prior": prior.T, "counts": rho * share * counts.T}
 
-        return OnlineVBState(natural, t), StepInfo(
-            Cost(len(batch), len(batch)),
-            words,
-            scalars={"step_size": rho},
-            terms=ComputedTerms(terms),
-            numbers={"ρ": rho, "N/B": share},
-        )
+        cost, words = Cost(len(batch), len(batch)), f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
+        numbers = {"ρ": rho, "N/B": share}
+        info = StepInfo(cost, words, (), {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
+        return OnlineVBState(natural, t), info
 
     def points(self, state: OnlineVBState) -> Array:
         """λ, topic by topic, (K, W)."""
@@ -113,7 +103,7 @@ class OnlineVB(BatchMethod):
 AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
 
 
-class JaakkolaJordanKnobs(BatchKnobs):
+class JaakkolaJordanKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `jaakkola_jordan`."""
 
     eta = optimisers.ETA.at(2.0)
@@ -189,7 +179,7 @@ class JaakkolaJordan(GaussianFit):
 
     def step(
         self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
-    ) -> Stepped[JaakkolaJordanState]:
+    ) -> Stepped:
         """One natural step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
@@ -203,13 +193,9 @@ class JaakkolaJordan(GaussianFit):
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
         before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
         state = JaakkolaJordanState(linear, precision, mean, factor, t)
-        return state, StepInfo(
-            Cost(len(batch), len(batch), 0),
-            words,
-            scalars={"step_size": rho},
-            terms=ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull))),
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-        )
+        terms = ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull)))
+        cost, numbers = Cost(len(batch), len(batch)), {"ρ": rho, "N/B": target.num_data / len(batch)}
+        return state, StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
 
 
 # Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
@@ -217,10 +203,11 @@ class JaakkolaJordan(GaussianFit):
 START_SD = 0.3  # of the prior's
 BY_ADAM = optimisers.mean_update("ρ", "D", optimisers.momentum("ρ"))
 SVI_UPDATES = {"natural": optimisers.mean_update("ρ", "S′"), "adam": BY_ADAM}
+FACTORS = {"full": "full covariance", "mean_field": "mean field"}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
-class SVIKnobs(BatchKnobs):
+class SVIKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `svi`.
 
     shape: Full covariance: any Gaussian. Mean field: independent coordinates.
@@ -228,9 +215,7 @@ class SVIKnobs(BatchKnobs):
     num_pairs: Number of antithetic pairs ±ε drawn from q to estimate the gradient of a step.
     """
 
-    shape = Choice(
-        "full", {"full": "full covariance", "mean_field": "mean field"}, "Gaussian family", basic=True, acts="restart"
-    )
+    shape = Choice("full", FACTORS, "Gaussian family", basic=True, acts="restart")
     optimiser = Choice("natural", {"natural": "natural gradient", "adam": "Adam"}, "Optimiser")
     num_pairs = Whole(16, (1, 10_000), (1, 200), "Pairs of draws", log=True, basic=True)
     eta = optimisers.ETA.at(5.0, default_by=("optimiser", {"natural": 5.0, "adam": 10.0}))
@@ -282,7 +267,7 @@ class SVI(GaussianFit):
         mean, zeros = target.sample_prior(rng, 1)[0], np.zeros((d, d + 1))
         return SVIState(mean, np.diag(START_SD * target.scale), zeros, zeros.copy(), 0)
 
-    def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped[SVIState]:
+    def step(self, rng: Rng, state: SVIState, target: Target, batch: Array, knobs: SVIKnobs) -> Stepped:
         """One stochastic step."""
         t, half = state.iteration + 1, rng.standard_normal((knobs.num_pairs, target.dim))
         noise = np.concatenate([half, -half])
@@ -302,14 +287,10 @@ class SVI(GaussianFit):
             pulls = partial(pulls_of, slope, theta, target)
             terms = optimisers.paced("adam", memory, rho * target.scale, target.scale, pulls)
         state = moved._replace(iteration=t)
-        return state, StepInfo(
-            Cost(len(batch), 0, len(batch) * len(noise)),
-            f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}",
-            scalars={"step_size": rho},
-            terms=terms,
-            numbers={"ρ": rho, "N/B": target.num_data / len(batch)},
-            update=SVI_UPDATES[knobs.optimiser],
-        )
+        words = f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}"
+        cost, numbers = Cost(len(batch), 0, len(batch) * len(noise)), {"ρ": rho, "N/B": target.num_data / len(batch)}
+        info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
 
     def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
         """That q has become a point."""
@@ -396,7 +377,7 @@ NORMALISERS = {"past": "gradients before it", "present": "its own square too"}
 IS_NORMALISED = ("gradient", "normalised")
 
 
-class GaussianVBKnobs(BatchKnobs):
+class GaussianVBKnobs(DecayingKnobs, BatchKnobs):
     """The knobs of `gaussian_vb`.
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
@@ -482,10 +463,10 @@ class GaussianVB(GaussianFit):
         """A full covariance has its limit. Raises InputError."""
         super().check_pair(target, knobs)
         if knobs.shape == "full" and target.dim > MOST_FULL:
-            raise knobs.specs()["shape"].refusal(
-                f"must be 'diagonal' in more than {MOST_FULL} dimensions; target {target.name!r} has {target.dim:,}",
-                f"must be independent coordinates in more than {MOST_FULL} dimensions; the target has {target.dim:,}",
-            )
+            many = f"in more than {MOST_FULL} dimensions"
+            on_page = f"must be independent coordinates {many}; the target has {target.dim:,}"
+            words = f"must be 'diagonal' {many}; target {target.name!r} has {target.dim:,}"
+            raise knobs.specs()["shape"].refusal(words, on_page)
 
     def init(self, rng: Rng, target: Target, knobs: GaussianVBKnobs) -> GaussianVBState:
         """A draw from the prior as the mean, with a third of its sds, as `svi` begins."""
@@ -495,9 +476,7 @@ class GaussianVB(GaussianFit):
         squares = np.zeros((kept, target.dim, 1 + columns))
         return GaussianVBState(mean, np.diag(sd) if knobs.shape == "full" else sd, squares, 0)
 
-    def step(
-        self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs
-    ) -> Stepped[GaussianVBState]:
+    def step(self, rng: Rng, state: GaussianVBState, target: Target, batch: Array, knobs: GaussianVBKnobs) -> Stepped:
         """One stochastic step."""
         t, noise = state.iteration + 1, rng.standard_normal((knobs.num_draws, target.dim))
         theta = draws(state, noise)
@@ -512,15 +491,10 @@ class GaussianVB(GaussianFit):
             terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
         check_reach(state.mean, sds(state), target, gamma, batch)
         state = state._replace(iteration=t)
-        pairs = len(batch) * len(noise)
-        return state, StepInfo(
-            Cost(len(batch), pairs, pairs),
-            f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}",
-            scalars=scalars,
-            terms=ComputedTerms(terms),
-            numbers={"γ": gamma, "N/B": target.num_data / len(batch)},
-            update=VB_UPDATES[knobs.gradient],
-        )
+        pairs, numbers = len(batch) * len(noise), {"γ": gamma, "N/B": target.num_data / len(batch)}
+        words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
+        info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
+        return state, info._replace(update=VB_UPDATES[knobs.gradient])
 
     def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
         """That q has become a point."""

@@ -65,7 +65,7 @@ def floor(
 ) -> Floor | None:
     """The floor of `num_particles` draws, computed once for each (target, m, rule, each).
 
-    `each`: of how many candidates every draw is chosen, like the method's particles (`methods.particles`).
+    `each`: of how many candidates every draw is chosen, like the method's particles (`methods.weighting`).
     `progress` gets the number of finished sets, of 16. None without an exact posterior or particles.
     """
     if num_particles is None or target.planar is None:

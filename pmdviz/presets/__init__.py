@@ -55,12 +55,8 @@ def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
     keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
     known_keys(block, keys, what)
     kinds = _kinds(model)
-    found = {
-        each.name: kinds[each.name](block.get(key), key, what)
-        for key, each in keys.items()
-        if key in block or _is_needed(each)
-    }
-    return model(**found, **given)
+    asked = {key: each.name for key, each in keys.items() if key in block or _is_needed(each)}
+    return model(**{name: kinds[name](block.get(key), key, what) for key, name in asked.items()}, **given)
 
 
 def known_keys(block: Block, names: Iterable[str], what: str) -> None:
@@ -343,9 +339,8 @@ class RaceScope:
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""
-        raise InputError(
-            "a race compares only final values: use lowest, ever, when and the like in a step with one run"
-        )
+        cure = "use lowest, ever, when and the like in a step with one run"
+        raise InputError(f"a race compares only final values: {cure}")
 
     def constant(self, name: str) -> bool:
         """No: of the entrants' histories nothing is known here."""

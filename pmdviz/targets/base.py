@@ -154,9 +154,8 @@ class Target(Generic[Own]):
             return cls.Options.checked(options)
         specs = cls.Options.specs()
         source = specs["data"].parse(options["data"])
-        return cls.Options.checked(
-            {**cls.table.usual_options(specs, *cls.table.size_of(source)), **options, "data": source}
-        )
+        usual = cls.table.usual_options(specs, *cls.table.size_of(source))
+        return cls.Options.checked({**usual, **options, "data": source})
 
     def _made(self) -> None:
         """Make locks, and make the data read-only: sessions share targets."""

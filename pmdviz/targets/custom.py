@@ -127,7 +127,9 @@ class CustomTarget(InBlocks, Target[Knobs]):
         self.dim, self.parameter_names = self.space.dim, self.space.names
         self.blocks, self._own_blocks = self._blocks(blocks), blocks is not None
         self.judged_by = None if reference_draws is None else _checked_draws(reference_draws, self.dim)
-        self.data, self._bounds = None if data is None else _checked_data(data), bounds
+        self.data, self._bounds = None if data is None else as_array(data), bounds
+        if self.data is not None:
+            self.data.flags.writeable = False
         self._eps = float(np.finfo(float).eps)  # of the coarsest numbers that the functions give
         super().__init__()
 
@@ -256,10 +258,8 @@ class CustomTarget(InBlocks, Target[Knobs]):
         values = [np.unique(column) for column in draws.T]
         if all(1 < len(each) <= FEW_VALUES for each in values):
             known = ", ".join(f"{value:g}" for value in values[0])
-            raise InputError(
-                f"sample_prior gives only the values {known}; for such states give "
-                f"space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
-            )
+            cure = f"for such states give space=pmdviz.Discrete([{known}], {self.dim}) instead of dim"
+            raise InputError(f"sample_prior gives only the values {known}; {cure}")
 
     def _check_functions(self, theta: Array) -> None:
         prior = self.log_prior(theta)
@@ -302,10 +302,9 @@ class CustomTarget(InBlocks, Target[Knobs]):
         slope, given = (float(change / (2 * step)) for change in (values[0] - values[1], slopes @ (ends[0] - ends[1])))
         noise = 8 * self._eps * float(np.abs(values).max()) / step
         if np.isfinite(slope) and abs(slope - given) > 1e-3 * (1 + abs(slope) + abs(given)) + noise:
-            raise InputError(
-                f"grad_log_prior + grad_log_likelihood do not fit the densities: at theta = {theta[0]} they give a "
-                f"slope of {given:.6g} where a finite difference gives {slope:.6g}{self._in_words()}"
-            )
+            slopes_in_words = f"a slope of {given:.6g} where a finite difference gives {slope:.6g}{self._in_words()}"
+            words = f"do not fit the densities: at theta = {theta[0]} they give {slopes_in_words}"
+            raise InputError(f"grad_log_prior + grad_log_likelihood {words}")
 
     def _in_words(self) -> str:
         return " (the functions compute in float32: float64 would tell more)" if self._eps > 1e-10 else ""
@@ -317,11 +316,10 @@ class CustomTarget(InBlocks, Target[Knobs]):
         parts = self.log_likelihood(theta, self.data_rows[:cut]) + self.log_likelihood(theta, self.data_rows[cut:])
         finite, rtol, atol = np.isfinite(whole), max(1e-6, 1e4 * self._eps), max(1e-6, 16 * self._eps) * self.num_data
         if not np.allclose(parts[finite], whole[finite], rtol=rtol, atol=atol):
-            raise InputError(
-                "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean): the two "
-                f"halves of the data give {parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}"
-                "; one that is not a sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
-            )
+            words = "log_likelihood(theta, batch) must be the plain sum over the rows of the batch (not a mean)"
+            found = f"{parts[finite][0]:.9g}, all of it {whole[finite][0]:.9g}{self._in_words()}"
+            cure = "one that is not a sum over rows, such as a time series', takes the data as ONE row: data=x[None]"
+            raise InputError(f"{words}: the two halves of the data give {found}; {cure}")
 
     def _fingerprint(self) -> dict[str, Json]:
         """The values that a recipe stores to tell whether another target is the same."""
@@ -365,24 +363,14 @@ def _checked_name(name: str) -> str:
 
 def _checked_space(space: Space | None, dim: int | None) -> Space:
     if space is None:
-        return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(_checked_dim(dim))])
+        if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
+            raise InputError(f"dim must be a whole number from 1 to 1,000; got {shown(dim)}")
+        return Reals([f"θ{'₁₂₃₄₅₆₇₈₉'[k]}" if k < 9 else f"θ[{k + 1}]" for k in range(int(dim))])
     if not isinstance(space, Space):
         raise InputError(f"space must be a pmdviz.Discrete or left out; got {shown(space)}")
     if dim is not None and dim != space.dim:
         raise InputError(f"dim must be the {space.dim} coordinates of space, or left out; got {shown(dim)}")
     return space
-
-
-def _checked_dim(dim: int | None) -> int:
-    if isinstance(dim, bool) or not isinstance(dim, (int, np.integer)) or not 1 <= dim <= 1000:
-        raise InputError(f"dim must be a whole number from 1 to 1,000; got {shown(dim)}")
-    return int(dim)
-
-
-def _checked_data(data: ArrayLike) -> Array:
-    array = as_array(data)
-    array.flags.writeable = False
-    return array
 
 
 def _checked_draws(draws: ArrayLike, dim: int) -> Array:

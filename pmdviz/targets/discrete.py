@@ -21,18 +21,18 @@ TABLES: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {  # name -> va
     "three": ((-1, 0, 1), (0.25, 0.45, 0.3)),
     "halves": ((-1, -0.5, 0, 0.5, 1), (0.1, 0.2, 0.3, 0.1, 0.3)),
 }
+IN_WORDS = {
+    "five": "five values, -2 to 2",
+    "three": "three values, -1 to 1",
+    "halves": "five values, -1 to 1",
+    "own": "weights of your own",
+}
 MARGIN = 0.3  # of the values' extent, to either side of a picture
 
 
 def _weight(value: int) -> KnobSpec[float]:
-    return Real(
-        1.0,
-        (0, 1000),
-        (0, 10),
-        f"Weight of {value}",
-        only_if=("table", "own"),
-        doc=f"Probability of the value {value}, up to a factor; 0 leaves it out.",
-    )
+    doc = f"Probability of the value {value}, up to a factor; 0 leaves it out."
+    return Real(1.0, (0, 1000), (0, 10), f"Weight of {value}", only_if=("table", "own"), doc=doc)
 
 
 class CategoricalOptions(TargetOptions):
@@ -42,16 +42,7 @@ class CategoricalOptions(TargetOptions):
         0.3, 0.1, 0.3. Weights of your own: five values from 1 to 5.
     """
 
-    table = Choice(
-        "five",
-        {
-            "five": "five values, -2 to 2",
-            "three": "three values, -1 to 1",
-            "halves": "five values, -1 to 1",
-            "own": "weights of your own",
-        },
-        "Probabilities",
-    )
+    table = Choice("five", IN_WORDS, "Probabilities")
     weight_1 = _weight(1)
     weight_2 = _weight(2)
     weight_3 = _weight(3)
@@ -69,9 +60,8 @@ class CategoricalOptions(TargetOptions):
     def check(self) -> None:
         """At least two values are possible."""
         if len(self.table_of()[0]) < 2:
-            raise self.specs()["weight_1"].refusal(
-                "to weight_5 must be above 0 for at least two of the values, or there is nothing to be in doubt about"
-            )
+            words = "must be above 0 for at least two of the values, or there is nothing to be in doubt about"
+            raise self.specs()["weight_1"].refusal(f"to weight_5 {words}")
 
 
 class Categorical(Target[CategoricalOptions]):
@@ -173,10 +163,9 @@ class Ising(FairSigns[IsingOptions]):
         size, most = self.options.size, enumeration.MAX_SIDE
         if size <= most:
             return ""
-        return (
-            f"A lattice of {size} × {size} spins is too wide for the transfer matrix, which visits all 2^{size} states "
-            f"of a column: no exact answer tells how far off a run is; up to {most} × {most} there is one."
-        )
+        visits = f"the transfer matrix, which visits all 2^{size} states of a column"
+        none = f"no exact answer tells how far off a run is; up to {most} × {most} there is one."
+        return f"A lattice of {size} × {size} spins is too wide for {visits}: {none}"
 
     def make_exact(self) -> enumeration.Enumeration | enumeration.TransferMatrix | None:
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
@@ -263,10 +252,9 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
         """That long chains do not agree with one another."""
         if min(self.options.visible - MAX_VISIBLE, self.options.hidden - MAX_HIDDEN) <= 0 or self.reference():
             return ""
-        return (
-            "Long Gibbs chains from different starts disagree about this machine, and neither layer is small enough to "
-            "visit all its states: nothing tells how far off a run is; smaller weights would help."
-        )
+        disagree = "Long Gibbs chains from different starts disagree about this machine"
+        states = "neither layer is small enough to visit all its states"
+        return f"{disagree}, and {states}: nothing tells how far off a run is; smaller weights would help."
 
     def make_exact(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | None:
         """By a visit of every visible state, or of every hidden one; None where both are too many."""

@@ -232,11 +232,11 @@ def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
         values, vectors = np.linalg.eigh(curvature)
         mass = _laplace(at.log_p, values, usable)
         better = mass > at.mass
-        at = at._replace(
-            mass=np.where(better, mass, at.mass),
-            centre=np.where(better[:, None], at.x, at.centre),
-            curvature=np.where(better[:, None, None], curvature, at.curvature),
+        centre, curved = (
+            np.where(better[:, None], at.x, at.centre),
+            np.where(better[:, None, None], curvature, at.curvature),
         )
+        at = at._replace(mass=np.where(better, mass, at.mass), centre=centre, curvature=curved)
         ends = mass, at.x, curvature
         widths = np.clip(0.01 / np.sqrt(np.maximum(np.einsum("sii->si", curvature), FLAT)), 1e-9, 1e-3)
         steep = np.maximum(np.abs(values), FLAT)  # Newton steps go upward also where log p is convex
@@ -253,11 +253,9 @@ def _moved(target: Target, at: Climbers, step: Array) -> Climbers:
     there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
     log_p = _log_p(target, there)
     higher = log_p >= at.log_p
-    return at._replace(
-        x=np.where(higher[:, None], there, at.x),
-        log_p=np.where(higher, log_p, at.log_p),
-        radius=np.where(higher, 2 * at.radius, np.minimum(at.radius, length) / 4),
-    )
+    radius = np.where(higher, 2 * at.radius, np.minimum(at.radius, length) / 4)
+    x, log_p = np.where(higher[:, None], there, at.x), np.where(higher, log_p, at.log_p)
+    return at._replace(x=x, log_p=log_p, radius=radius)
 
 
 def _slopes(target: Target, x: Array, widths: Array) -> tuple[Array, Array]:
@@ -301,11 +299,8 @@ def _mixture_of(found: list[tuple[Array, Array, Array]], scale: Array) -> Gaussi
         return None
     shares = 0.5 * np.exp(normalise(mass[kept])) + 0.5 / len(kept)
     factors = np.linalg.cholesky(np.linalg.inv(curvatures[kept])) * scale[:, None]
-    return GaussianMixture(
-        np.concatenate([centres[kept]] * 2) * scale,
-        np.log(np.concatenate([shares, shares]) / 2),
-        np.concatenate([factors, WIDER * factors]),
-    )
+    means, log_weights = np.concatenate([centres[kept]] * 2) * scale, np.log(np.concatenate([shares, shares]) / 2)
+    return GaussianMixture(means, log_weights, np.concatenate([factors, WIDER * factors]))
 
 
 # Points of a picture that a person can drag: true parameters and modes, from which the data are simulated again.
@@ -619,16 +614,13 @@ class GaussianMixtureExact(OnGrids):
         low, high = np.array(box).T
         sds = np.sqrt(np.diagonal(self.covs, axis1=-2, axis2=-1))
         inside = normal_cdf((high - self.means) / sds) - normal_cdf((low - self.means) / sds)  # (k, d)
-        shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if self._correlated else inside.prod(axis=1)
+        correlated = (self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any()
+        shares = np.maximum(1.0 - (1.0 - inside).sum(axis=1), 0.0) if correlated else inside.prod(axis=1)
         return float((self.weights * shares).sum())
 
     def narrowest(self, unit: Array) -> float:
         """Smallest sd of a component in any direction, coordinates divided by `unit` (d,)."""
         return float(np.linalg.svd(self._choleskys / np.asarray(unit)[:, None], compute_uv=False).min())
-
-    @property
-    def _correlated(self) -> bool:
-        return bool((self._choleskys != self._choleskys * np.eye(self.means.shape[1])).any())
 
     def _whitened(self, points: Array, k: int) -> Array:
         """L_k^-1 x; not by BLAS, whose last bits depend on threads."""

@@ -21,8 +21,7 @@ from pmdviz.targets import options
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
-from pmdviz.targets.rows import CANCER, read_columns
-from pmdviz.targets.series import FEATURES, drawn_songs, scaled_rows, scaled_songs
+from pmdviz.targets.rows import CANCER, FEATURES, drawn_songs, read_columns, scaled_rows, scaled_songs
 from pmdviz.targets.space import Conditionals, numbered
 
 LARGEST_EXACT = 4096  # observations up to which the exact process is computed; its time grows like N^3
@@ -149,9 +148,8 @@ class GaussianProcess(GaussianPrior[Sparse]):
     ) -> tuple[Conditionals, Array]:
         rows = np.column_stack([self._scaled(batch[:, :-1]), batch[:, -1]])
         sets = self._sets(given), given.constants, given.natural
-        natural, partitions, bases = gaussian_processes.tilted(
-            *sets, rows, kept, power, self.options.noise_variance, corrected
-        )
+        noise = self.options.noise_variance
+        natural, partitions, bases = gaussian_processes.tilted(*sets, rows, kept, power, noise, corrected)
         return given._replace(natural=natural, partitions=partitions), bases
 
     def _extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
@@ -168,11 +166,8 @@ class GaussianProcess(GaussianPrior[Sparse]):
     def _conditional_density(self, given: Conditionals, log_weights: Array) -> GaussianMixture:
         sets = self._sets(given), given.constants, given.natural
         means, choleskys = gaussian_processes.predicted(*sets, self._scaled(self.points))
-        return GaussianMixture(
-            gaussian_processes.whitened(self._factor, means.T).T,
-            log_weights,
-            gaussian_processes.whitened(self._factor, choleskys),
-        )
+        means = gaussian_processes.whitened(self._factor, means.T).T
+        return GaussianMixture(means, log_weights, gaussian_processes.whitened(self._factor, choleskys))
 
     def _sets(self, given: Conditionals) -> Array:
         """The particles as sets of inducing inputs (m, M, k), in kernel widths."""
@@ -202,10 +197,8 @@ def median_distance(x: Array) -> float:
             squares += np.square(gap, out=gap)
         found = float(np.median(np.sqrt(squares[above])))
     if found == 0:
-        raise InputError(
-            "half of the inputs of the Gaussian process coincide, so the kernel has width 0; leave out equal rows, or "
-            "add an input"
-        )
+        words = "half of the inputs of the Gaussian process coincide, so the kernel has width 0"
+        raise InputError(f"{words}; leave out equal rows, or add an input")
     return found
 
 
@@ -323,9 +316,8 @@ class SongYears(GaussianProcess[SongYearsOptions]):
         if o.data == options.SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, SONG_YEARS_NUM_TEST)
         else:
-            rows, held_out = _split(
-                rng, _scaled(options.at_least_two(o.data, options.rows_of(o.data, SONG_YEARS_TABLE).rows), o.data), o
-            )
+            table = options.at_least_two(o.data, options.rows_of(o.data, SONG_YEARS_TABLE).rows)
+            rows, held_out = _split(rng, _scaled(table, o.data), o)
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
         chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]
@@ -407,9 +399,8 @@ class GPClassification(GaussianPrior[GPClassificationOptions]):
         """Draw the rows from `default_rng(target_seed)` alone."""
         o = self.options
         self.data, self.prior_sd, self.dim = None, o.prior_sd, o.columns + o.free_scale
-        self.features, self.classes, self.feature_names = read_columns(
-            o.data, CLASSES_TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
-        )
+        given = o.data, CLASSES_TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
+        self.features, self.classes, self.feature_names = read_columns(*given)
         self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
         self.prior_frame(0.0)
 
@@ -428,9 +419,8 @@ class GPClassification(GaussianPrior[GPClassificationOptions]):
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log q(y | theta), for every row of the batch."""
-        return len(batch) * gaussian_processes.gp_log_marginal(
-            self._hyperparameters(theta), self.features, self.classes
-        )
+        scales = self._hyperparameters(theta)
+        return len(batch) * gaussian_processes.gp_log_marginal(scales, self.features, self.classes)
 
     def _hyperparameters(self, theta: Array) -> Array:
         """Theta with log s (m, k + 1), which is 0 where it is known."""

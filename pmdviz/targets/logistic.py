@@ -24,6 +24,7 @@ from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
 IMAGES = {"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"}
+TRUTHS = {"slopes": "slopes of a given length", "prior": "drawn from the prior"}
 LOGISTIC_TABLE = options.TableForm(
     "Columns of features, then one with the class.",
     most=options.ANY,
@@ -50,12 +51,7 @@ class LogisticOptions(options.TargetOptions):
     pair = options.digit_pair()
     dim = Whole(3, (1, 100), label="Dimension d")
     num_data = options.data_points(200)
-    truth = Choice(
-        "slopes",
-        {"slopes": "slopes of a given length", "prior": "drawn from the prior"},
-        "True weights",
-        only_if=options.only_simulated(),
-    )
+    truth = Choice("slopes", TRUTHS, "True weights", only_if=options.only_simulated())
     slope = Real(1.5, (0, 20), label="Length of the true slopes", only_if=("truth", "slopes"))
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
     data_seed = options.data_seed()
@@ -90,12 +86,10 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            split = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
-            self.data = _rows(split.features, split.classes)
-            self.test_data = _rows(split.test_features, split.test_classes)
-            self.input_names = (
-                options.names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1) if names_file(o.data) else self.input_names
-            )
+            read = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
+            self.data, self.test_data = (_rows(some[:, :-1], some[:, -1]) for some in read)
+            if names_file(o.data):
+                self.input_names = options.names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1)
         self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: Rng) -> None:
@@ -194,9 +188,8 @@ def _rows(features: Array, classes: Array) -> Array:
 
 # Bayesian logistic regression with several classes: a softmax of linear functions, Gaussian prior.
 
-SOFTMAX_TABLE = options.TableForm(
-    "Columns of inputs, then one with the class.", most=options.ANY, outcome="classes", held_out=1
-)
+OF_INPUTS = "Columns of inputs, then one with the class."
+SOFTMAX_TABLE = options.TableForm(OF_INPUTS, most=options.ANY, outcome="classes", held_out=1)
 
 
 class SoftmaxOptions(options.TargetOptions):
@@ -245,18 +238,16 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
             weights = self.sample_prior(rng, 1)[0]
             self.data, self.test_data = (self._drawn(rng, weights, None, n) for n in (o.num_data, NUM_TEST))
         else:
-            found = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
-            self.data, self.test_data = found.rows, found.test_rows
-            self.shape = len(found.labels), found.rows.shape[1]
+            self.data, self.test_data, labels, _ = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
+            self.shape = len(labels), self.data.shape[1]
             self.dim, weights = self.shape[0] * self.shape[1], np.zeros(1)
         self.input_names = tuple(f"x{f}" for f in range(1, self.shape[1]))
         self.parameter_names = [f"w[{k},{f}]" for k in range(self.shape[0]) for f in range(self.shape[1])]
         self.prior_frame(*weights)
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
-        return self._drawn(
-            rng, theta, None if self.options.data == options.SIMULATED else self.inputs(self.data_rows), n
-        )
+        inputs = None if self.options.data == options.SIMULATED else self.inputs(self.data_rows)
+        return self._drawn(rng, theta, inputs, n)
 
     def _drawn(self, rng: Rng, theta: Array, inputs: Array | None, n: int) -> Array:
         """n rows at N(0, I) inputs, or at some of those given; classes by the inverse of their distribution."""

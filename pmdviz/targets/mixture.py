@@ -110,6 +110,11 @@ class Mixture(GaussianPrior[MixtureOptions]):
 # Mixtures of Gaussians as densities without data, plain and bent along a parabola.
 
 VIEW_SDS = 3.0  # of a component
+ARRANGEMENTS = {
+    "random": "at random in a cube",
+    "line": "on a line, equally far apart",
+    "diagonal": "on the diagonal, equally far apart",
+}
 
 
 class GmmOptions(options.TargetOptions):
@@ -127,15 +132,7 @@ class GmmOptions(options.TargetOptions):
 
     dim = Whole(2, (1, 100), label="Dimension d")
     num_components = Whole(10, (1, 50), label="Components K")
-    arrangement = Choice(
-        "random",
-        {
-            "random": "at random in a cube",
-            "line": "on a line, equally far apart",
-            "diagonal": "on the diagonal, equally far apart",
-        },
-        "Means",
-    )
+    arrangement = Choice("random", ARRANGEMENTS, "Means")
     spread = Real(3.0, (0, 50), (0, 10), "Spread of the means", "units of x")
     variance = Real(0.5, (0.01, 100), (0.05, 10), "Variance v", "(units of x)²", log=True)
     weights = Choice("equal", {"equal": "all equal", "random": "at random"}, "Weights")
@@ -242,10 +239,9 @@ class WarpedGmm(WithoutData[WarpedGmmOptions]):
 
     def _grad_log_p(self, theta: Array) -> Array:
         """(g_1 - 2 c x_1 g_2, g_2) with g the mixture's gradient at z(x)."""
-        found = mixture.gaussian_mixture_grad_log_density(
-            self._unbent(theta), MEANS, self.log_weights, self.options.variance
-        )
-        found[:, 0] -= 2 * self.options.curvature * theta[:, 0] * found[:, 1]
+        z, o = self._unbent(theta), self.options
+        found = mixture.gaussian_mixture_grad_log_density(z, MEANS, self.log_weights, o.variance)
+        found[:, 0] -= 2 * o.curvature * theta[:, 0] * found[:, 1]
         return found
 
     def _unbent(self, theta: Array) -> Array:
@@ -309,10 +305,10 @@ class RbmOptions(options.TargetOptions):
     def check(self) -> None:
         """At most 14 hidden units."""
         if self.num_hidden > MAX_ENUMERATED:
-            raise self.specs()["num_hidden"].refusal(
-                f"is too large for enumeration: log Z is a sum over all 2^{self.num_hidden} states of the hidden "
-                f"units; give at most {MAX_ENUMERATED}"
+            words = (
+                f"log Z is a sum over all 2^{self.num_hidden} states of the hidden units; give at most {MAX_ENUMERATED}"
             )
+            raise self.specs()["num_hidden"].refusal(f"is too large for enumeration: {words}")
 
 
 class Rbm(WithoutData[RbmOptions]):

@@ -68,9 +68,9 @@ class BinaryNet(FairSigns[BinaryNetOptions]):
     def build(self) -> None:
         """Read the data, and divide them by `default_rng(data_seed)`; the rest is held out."""
         o = self.options
-        found = read_classes(o.data, BINARY_TABLE, o.num_data, o.data_seed)
-        self.data, self.test_data, self.image_shape = found.rows, found.test_rows, found.image_shape
-        self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(found.labels), o.steepness, o.logit_scale)
+        read = read_classes(o.data, BINARY_TABLE, o.num_data, o.data_seed)
+        self.data, self.test_data, labels, self.image_shape = read
+        self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(labels), o.steepness, o.logit_scale)
         self.in_space((self.shape.inputs + self.shape.classes, o.hidden), _binary_names(self.shape))
 
     def first_layer(self, theta: Array) -> Array:
@@ -121,48 +121,18 @@ class InverseGamma(NamedTuple):
     rate: float
 
 
-class InLatentScales:
-    """Mix-in of a target that declares "latent_scales": w_j ~ N(0, tau_j), tau_j ~ `scale_prior`.
-
-    theta is the weights, the first `num_weights` coordinates, and in a regression the log of the noise variance s2 ~
-    `noise_prior`, the last one; tau is integrated out of the target's own prior. In such a model the best factors q of
-    tau and s2 are inverse gamma too, given the weights' (Eq. 37-38 of Tran, Tseng, Kohn 2023).
-    """
-
-    num_weights: int
-    scale_prior: InverseGamma
-    noise_prior: InverseGamma | None  # None without a noise variance, as in classification
-
-    def first_weights(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d_w) of weights to begin with: of a size at which signals pass through all layers."""
-        raise NotImplementedError
-
-    def weight_gradient(self, weights: Array, batch: Array, precision: float) -> tuple[Array, Array]:
-        """N/B sum over the batch of grad log p(row | w, s2) with 1 / s2 = precision, (m, d_w), and of the misfit, (m,).
-
-        The misfit is the squared error that s2 is the mean of; of a target without noise it is the log likelihood,
-        and the precision is not looked at.
-        """
-        raise NotImplementedError
-
-    def with_noise(self, weights: Array, variances: Array) -> Array:
-        """theta (m, d) of weights (m, d_w) and noise variances (m,), which a target without noise leaves out."""
-        raise NotImplementedError
-
-    def validation_score(self, weights: Array, variance: float) -> float:
-        """Mean over the validation rows of -log p(y | x, w, s2) of one net (d_w,), in nats; lower is better."""
-        raise NotImplementedError
-
-    @property
-    def flat_score(self) -> float:
-        """The same of the best constant prediction: what a net that has learnt nothing gets."""
-        raise NotImplementedError
-
-
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
-REGRESSION_TABLE = TableForm(
-    "Columns of inputs, then one with the outcome, a number.", most=ANY, outcome="number", held_out=2
-)
+OF_INPUTS = "Columns of inputs, then one with the outcome, a number."
+REGRESSION_TABLE = TableForm(OF_INPUTS, most=ANY, outcome="number", held_out=2)
+REGRESSIONS = {
+    "curve": "a curve, one input",
+    "simulated": "simulated, 20 inputs",
+    "randhie": "visits to doctors (RAND)",
+    "fair": "affairs (Fair)",
+    "breast_cancer": "breast cancer",
+}
+BY_RELU = dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")
+RESPONSES, CLASSES = {"real": "a number", "binary": "one of two classes"}, {"fair": "binary", "breast_cancer": "binary"}
 BULK = 0.998  # of the prior, in the view box
 
 
@@ -183,41 +153,26 @@ class RegressionNetOptions(TargetOptions):
         degrees of freedom and scale √(β₀/α₀).
     """
 
-    data = data_source(
-        {
-            "curve": "a curve, one input",
-            "simulated": "simulated, 20 inputs",
-            "randhie": "visits to doctors (RAND)",
-            "fair": "affairs (Fair)",
-            "breast_cancer": "breast cancer",
-        }
-    )
-    response = Choice(
-        "real",
-        {"real": "a number", "binary": "one of two classes"},
-        "Response",
-        default_by=("data", {"fair": "binary", "breast_cancer": "binary"}),
-    )
+    data = data_source(REGRESSIONS)
+    response = Choice("real", RESPONSES, "Response", default_by=("data", CLASSES))
     num_data = data_points(200)
     layers = Whole(1, (1, 6), label="Hidden layers", default_by=("data", {"simulated": 2}))
     hidden = Whole(20, (1, 1000), (2, 100), "Hidden units H", "a layer", log=True)
-    units = Choice(
-        "tanh",
-        {"tanh": "tanh", "relu": "ReLU"},
-        "Hidden units are",
-        default_by=("data", dict.fromkeys(("simulated", "randhie", "fair", "breast_cancer"), "relu")),
-    )
+    units = Choice("tanh", {"tanh": "tanh", "relu": "ReLU"}, "Hidden units are", default_by=("data", BY_RELU))
     scale_shape = Real(1.0, (0.1, 100), (0.5, 10), "Shape α₀ of τ", log=True)
     scale_rate = Real(0.01, (1e-6, 1e6), (1e-4, 10), "Rate β₀ of τ", "w²", log=True)
     data_seed = data_seed()
 
 
-class RegressionNet(InLatentScales, Target[RegressionNetOptions]):
+class RegressionNet(Target[RegressionNetOptions]):
     """y ~ N(eta(x, w), s2) or P(y = 1) = 1 / (1 + e^-eta), eta a net, w_j ~ N(0, tau_j), tau_j ~ IG(alpha_0, beta_0).
 
     theta = (w, log s2), or w alone where y is a class: each tau_j is integrated out: a priori w_j is Student t
     with 2 alpha_0 degrees of freedom and scale sqrt(beta_0 / alpha_0), and methods without tau run on the
     same posterior of w. s2 ~ IG(1, 0.01); the paper's p(s2) = 1 / s2 is not a proper distribution to start from.
+
+    In such a model of "latent_scales" the best factors q of tau and s2 are inverse gamma too, given the weights'
+    (Eq. 37-38). The weights are the first `num_weights` coordinates of theta.
 
     A row is (x_1, ..., x_F, y) as it came. The net sees inputs and y less their means and in their sds over the rows
     to learn from, and s2 is in units of the variance of y; predictions and the likelihood are of y itself. The
@@ -233,19 +188,20 @@ class RegressionNet(InLatentScales, Target[RegressionNetOptions]):
     declared = frozenset({"gradient", "predictive", "latent_scales"})
     by_points = True
     table = REGRESSION_TABLE
+    noise_prior: InverseGamma | None  # None without a noise variance, as in classification
 
     def build(self) -> None:
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
         o = self.options
         binary = o.response == "binary"
-        rows = read_regression(o.data, REGRESSION_TABLE, binary, o.num_data, o.data_seed)
-        self.data, self.validation_data, self.test_data = rows.train, rows.validation, rows.test
-        self.input_names, self.predicts = rows.input_names, "class" if binary else "number"
-        self.centre, self.unit = rows.train.mean(axis=0), rows.train.std(axis=0)
+        rows, self.input_names = read_regression(o.data, REGRESSION_TABLE, binary, o.num_data, o.data_seed)
+        self.data, self.validation_data, self.test_data = rows
+        self.predicts = "class" if binary else "number"
+        self.centre, self.unit = rows[0].mean(axis=0), rows[0].std(axis=0)
         self.unit[self.unit == 0] = 1.0
         if binary:
             self.centre[-1], self.unit[-1] = 0.0, 1.0
-        sizes = (len(rows.input_names), *[o.hidden] * o.layers, 1)
+        sizes = (len(self.input_names), *[o.hidden] * o.layers, 1)
         self.shape = networks.LayeredShape(sizes, o.units == "relu", binary)
         self.num_weights, self.scale_prior = self.shape.dim, InverseGamma(o.scale_shape, o.scale_rate)
         self.noise_prior = None if binary else NOISE_PRIOR
@@ -278,30 +234,34 @@ class RegressionNet(InLatentScales, Target[RegressionNetOptions]):
         return self.with_noise(weights, self.noise_prior.rate / rng.standard_gamma(self.noise_prior.shape, n))
 
     def first_weights(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d_w) of N(0, 1 / fan-in): a unit's input has about the variance of its inputs, and a bias."""
+        """n draws (n, d_w) of N(0, 1 / fan-in) to begin with: a unit's input has about the variance of its inputs."""
         layers = zip(self.shape.sizes[:-1], self.shape.sizes[1:], strict=True)
         sds = np.concatenate([np.full((narrow + 1) * wide, 1 / np.sqrt(narrow)) for narrow, wide in layers])
         return sds * rng.standard_normal((n, self.num_weights))
 
     def weight_gradient(self, weights: Array, batch: Array, precision: float) -> tuple[Array, Array]:
-        """Of the likelihood alone, scaled by N/B: (m, d_w), and the sum of squares or the log likelihood (m,)."""
+        """N/B sum over the batch of grad log p(row | w, s2) with 1 / s2 = precision, (m, d_w), and of the misfit, (m,).
+
+        The misfit is the squared error that s2 is the mean of; where y is a class it is the log likelihood, and the
+        precision is not looked at.
+        """
         gradient, misfit = networks.regression_gradient(weights, self._standard(batch), self.shape)
         scale = self.num_data / len(batch)
         gradient *= scale if self.shape.binary else scale * precision
         return gradient, scale * misfit
 
     def with_noise(self, weights: Array, variances: Array) -> Array:
-        """(w, log s2), or w alone where y is a class."""
+        """theta (m, d) of weights (m, d_w) and noise variances (m,): (w, log s2), or w alone where y is a class."""
         return weights.copy() if self.noise_prior is None else np.column_stack([weights, np.log(variances)])
 
     def validation_score(self, weights: Array, variance: float) -> float:
-        """Mean of -log p(y | x, w, s2) over the validation rows."""
+        """Mean of -log p(y | x, w, s2) of one net (d_w,) over the validation rows, in nats; lower is better."""
         theta = self.with_noise(weights[None], np.array([variance]))
         return -float(self._log_likelihood(theta, self.validation_data)[0]) / len(self.validation_data)
 
     @cached_property
     def flat_score(self) -> float:
-        """Of the mean and the variance of y, or the share of class 1, over the validation rows."""
+        """The same of the best constant: the mean and the variance of y, or the share of class 1, over these rows."""
         y = self.validation_data[:, -1]
         if not self.shape.binary:
             return 0.5 * float(np.log(2 * np.pi * max(y.var(), 1e-300))) + 0.5

@@ -24,9 +24,8 @@ from pmdviz.targets.space import numbered
 BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is looked for in
 FARTHEST = 10.0  # a mean of data, units of x: as far as the mean of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
-BANANA_TABLE = options.TableForm(
-    "One column of numbers: each is an observation x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
-)
+OF_BANANA = "One column of numbers: each is an observation x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
+BANANA_TABLE = options.TableForm(OF_BANANA)
 
 
 class BananaOptions(options.TargetOptions):
@@ -83,11 +82,9 @@ class Banana(GaussianPrior[BananaOptions]):
         self.data = options.divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
         mean = float(self.data_rows.mean())
         if abs(mean) > FARTHEST:
-            raise InputError(
-                f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}, or the ridge is "
-                f"too thin for an exact posterior; it is {mean:,.4g}: scale them",
-                "data",
-            )
+            words = f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}"
+            cause = f"or the ridge is too thin for an exact posterior; it is {mean:,.4g}: scale them"
+            raise InputError(f"{words}, {cause}", "data")
         self._reach = 1.5 * abs(mean)
         self.prior_frame(min(abs(mean), np.sqrt(max(mean, 0.0) / max(o.bend, 0.1))))
 
@@ -198,9 +195,8 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
 
 # The conjugate Gaussian: everything about the posterior is known in closed form.
 
-GAUSSIAN_TABLE = options.TableForm(
-    "A column of numbers for each coordinate of θ: a row is one x.", most=100, dim_beyond=0
-)
+OF_COORDINATES = "A column of numbers for each coordinate of θ: a row is one x."
+GAUSSIAN_TABLE = options.TableForm(OF_COORDINATES, most=100, dim_beyond=0)
 
 
 class GaussianOptions(options.TargetOptions):
@@ -295,12 +291,8 @@ class Gaussian(GaussianPrior[GaussianOptions]):
 # Bayesian linear regression in any dimension: the posterior is a Gaussian in closed form.
 
 NUM_TEST = 1000  # rows held out
-LINEAR_TABLE = options.TableForm(
-    "Columns of features, then one of numbers y. The first weight is then the intercept.",
-    most=199,
-    outcome="number",
-    dim_beyond=1,
-)
+OF_FEATURES = "Columns of features, then one of numbers y. The first weight is then the intercept."
+LINEAR_TABLE = options.TableForm(OF_FEATURES, most=199, outcome="number", dim_beyond=1)
 
 
 class LinearOptions(options.TargetOptions):
@@ -315,9 +307,7 @@ class LinearOptions(options.TargetOptions):
     dim = Whole(8, (1, 200), label="Dimension d")
     num_data = options.data_points(500)
     sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
-    correlation = Real(
-        0.5, (0, 1), inclusive_bounds=(True, False), label="Correlation of features", only_if=options.only_simulated()
-    )
+    correlation = Real(0.5, "[0, 1)", label="Correlation of features", only_if=options.only_simulated())
     prior_sd = options.prior_sd(bounds=(0.05, 100))
     data_seed = options.data_seed()
 
@@ -436,9 +426,9 @@ SIDE = 8  # pixels of an image
 PIXELS = SIDE**2
 HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
 CARRIED = "digits"  # the value of option `data` that means scikit-learn's images
-TABLE = options.TableForm(
-    "One column of 64 numbers: the pixels of an image of 8 x 8, row by row, from 0 dark to 1 bright.", as_given=True
-)
+OF_PIXELS = "One column of 64 numbers: the pixels of an image of 8 x 8, row by row, from 0 dark to 1 bright."
+TABLE = options.TableForm(OF_PIXELS, as_given=True)
+DATA_DOC = f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
 PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
 
 
@@ -450,9 +440,7 @@ class PPCAOptions(options.TargetOptions):
     num_data: How many of the image's 64 pixels are observed, scattered over it; each is an observation.
     """
 
-    data = options.data_source(
-        {CARRIED: "scikit-learn's digits"}, doc=f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
-    )
+    data = options.data_source({CARRIED: "scikit-learn's digits"}, doc=DATA_DOC)
     image = Whole(0, (0, HELD_OUT - 1), label="Image", only_if=("data", CARRIED))
     dim = Whole(5, (1, 20), label="Latent dimension k")
     num_data = Whole(PIXELS, (1, PIXELS), label="Pixels observed")

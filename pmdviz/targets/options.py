@@ -218,9 +218,8 @@ def _input(column: Column, rows: Array, outcome: bool = False) -> Part:
         raise InputError(f"column {name} has {column.misfit or 'no value'}, where a number is needed; leave it out")
     kinds = sorted({*column.words[rows]})
     if len(kinds) > MOST_KINDS:
-        raise InputError(
-            f"column {name} has {len(kinds):,} different words, more than the {MOST_KINDS} allowed; leave it out"
-        )
+        words = f"{len(kinds):,} different words, more than the {MOST_KINDS} allowed"
+        raise InputError(f"column {name} has {words}; leave it out")
     values = (column.words[rows, None] == np.array(kinds, object)).astype(float)
     return tuple(f"{column.name}={kind}" for kind in kinds), values, False
 
@@ -273,9 +272,8 @@ def rows_of(source: str, form: TableForm) -> Chosen:
     """
     found = content_of(source)
     if isinstance(found, list):
-        raise InputError(
-            f"file {shown(path_of(source))} holds word counts, and this target needs a table; use target 'topics'"
-        )
+        where = shown(path_of(source))
+        raise InputError(f"file {where} holds word counts, and this target needs a table; use target 'topics'")
     if isinstance(found, Table):
         return Chosen(found.columns, found.rows)
     return Chosen((), found) if isinstance(found, Array) else _of_cells(source, form)
@@ -303,11 +301,8 @@ def _taken(cells: Cells, form: TableForm, called: str) -> Chosen:
     """The rows with the usual roles; an InputWarning names the columns that are left out."""
     roles = usual_roles(cells, form)
     found = chosen(cells, roles, form)
-    unused = [
-        f"{shown(column.name, 40)}{f' ({column.misfit})' * (column.kind == WORDS)}"
-        for column, role in zip(cells.columns, roles, strict=True)
-        if role == LEAVE_OUT
-    ]
+    left_out = [column for column, role in zip(cells.columns, roles, strict=True) if role == LEAVE_OUT]
+    unused = [f"{shown(each.name, 40)}{f' ({each.misfit})' * (each.kind == WORDS)}" for each in left_out]
     left = [f"Left out: {', '.join(unused[:8])}{', ...' * (len(unused) > 8)}."] if unused else []
     if left or found.said:
         used = ", ".join(shown(name, 40) for name in found.columns[:8]) + ", ..." * (len(found.columns) > 8)

@@ -237,9 +237,8 @@ def checked_blocks(groups: Sequence[Sequence[int]], names: Sequence[str]) -> tup
     try:
         numbers = [sorted(_whole(number) for number in group) for group in groups]
     except TypeError:
-        raise InputError(
-            f"blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]; got {shown(groups)}"
-        ) from None
+        words = "blocks must be lists of numbers of coordinates, such as [[0, 1], [2]]"
+        raise InputError(f"{words}; got {shown(groups)}") from None
     if any(not group for group in numbers):
         raise InputError(f"blocks must not be empty; got {shown(groups)}")
     found = sorted(number for group in numbers for number in group)
@@ -260,9 +259,8 @@ def _partition_words(found: list[int], names: Sequence[str]) -> str:
     wrong += [(f"{names[k]} is in several", found.count(k) > 1) for k in range(len(names))]
     wrong += [(f"unknown coordinate {k}", not 0 <= k < len(names)) for k in sorted({*found})]
     said = [words for words, holds in wrong if holds][:3]
-    return (
-        f"blocks must hold each of the {len(names)} coordinates (0 to {len(names) - 1}) exactly once: {'; '.join(said)}"
-    )
+    held = f"each of the {len(names)} coordinates (0 to {len(names) - 1})"
+    return f"blocks must hold {held} exactly once: {'; '.join(said)}"
 
 
 # Values that structured targets hand to methods: a closed form given some of the unknowns, and documents of words.

@@ -4,16 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
+from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from pathlib import Path
 
 import numpy as np
 
+from pmdviz.data.cells import Cells
+from pmdviz.data.files import content_of
+from pmdviz.errors import InputError, shown
 from pmdviz.kernels import likelihoods
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
+from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import TableForm, TargetOptions, data_seed, data_source
-from pmdviz.targets.series import read_returns
 from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
@@ -27,6 +33,7 @@ SDS = 0.705, 0.4965  # of log s2 and psi under the prior: sqrt(trigamma(2.5)), s
 BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
+UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
 TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
 
 
@@ -50,12 +57,7 @@ class StochasticVolatilityOptions(TargetOptions):
     persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))
     shock = Real(0.5, (0.01, 5), (0.05, 1), "True σ", only_if=("data", "simulated"))
     factors = Choice("three", {"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"}, "Mean field")
-    mean_update = Choice(
-        "derived",
-        {"derived": "as derived", "printed": "as printed, with T - 1"},
-        "Mean-field update of μ",
-        only_if=("factors", "three"),
-    )
+    mean_update = Choice("derived", UPDATES_OF_MU, "Mean-field update of μ", only_if=("factors", "three"))
     data_seed = data_seed()
 
 
@@ -191,10 +193,9 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
         """(mean, variance) of q(mu) = N, or (shape, scale) of q(s2) = IG, the best given the others."""
         phi = np.tanh(particles[:, PSI])
         if block.coordinates == (MU,):
-            precision, later = closed["σ²"][0] / closed["σ²"][1], self.num_data - 1
-            factor, product = likelihoods.volatility_mean_terms(
-                phi, particles, PATH, later if self.options.mean_update == "printed" else 1
-            )
+            precision = closed["σ²"][0] / closed["σ²"][1]
+            later = self.num_data - 1 if self.options.mean_update == "printed" else 1
+            factor, product = likelihoods.volatility_mean_terms(phi, particles, PATH, later)
             total = 1 / MEAN_VARIANCE + precision * factor.mean()
             return np.array([precision * product.mean() / total, 1 / total])
         mean, variance = np.repeat(closed["μ"][:, None], len(phi), axis=1)
@@ -298,3 +299,47 @@ def log_prior_phi(phi: Array | float) -> Array:
 def slope_psi(phi: Array, of_psi: Array) -> Array:
     """Gradient in psi = atanh phi of the path's log density, with those from the prior of phi and the Jacobian."""
     return of_psi + (BETA[0] - 1) * (1 - phi) - (BETA[1] - 1) * (1 + phi) - 2 * phi
+
+
+# Returns of a price, a row after the other.
+
+SP500 = "sp500"
+CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
+
+
+def read_returns(source: str, form: TableForm, count: int) -> Array:
+    """The last `count` returns of a source, (count,), less their mean.
+
+    Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
+    returns, for returns all equal, and for a first column of whole numbers that leaves one out or is out of order.
+    """
+    returns = 100 * np.diff(np.log(closings())) if source == SP500 else _of_file(source, form)
+    options.check_most("num_data", count, len(returns), source)
+    if np.ptp(returns[-count:]) == 0:
+        raise InputError(f"the last {count:,} returns of data {shown(source)} are all equal; raise num_data", "data")
+    return returns[-count:] - returns[-count:].mean()
+
+
+@cache
+def closings() -> Array:
+    """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
+    package = find_spec("inference_gym")
+    if package is None or not package.submodule_search_locations:
+        raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
+    spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
+    assert spec is not None and spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return np.asarray(module.CLOSING_PRICES, float)
+
+
+def _of_file(source: str, form: TableForm) -> Array:
+    found, table = content_of(source), np.asarray(options.rows_of(source, form).rows, float)
+    first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
+    width = len(found.columns) if isinstance(found, Cells) else table.shape[1]
+    skipped = np.flatnonzero(np.diff(first) != 1)
+    if width > 1 and (first == np.round(first)).all() and len(skipped):
+        before, after = first[skipped[0]], first[skipped[0] + 1]
+        words = f"the first column of data {shown(source)} numbers the returns, and after {before:g} comes {after:g}"
+        raise InputError(f"{words}; a series must have no gaps", "data")
+    return table[:, -1]

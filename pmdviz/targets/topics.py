@@ -55,9 +55,8 @@ def drawn(rng: Rng, topics: Array, alpha: float, num_data: int, length: int) -> 
     shares = dirichlet(rng, np.full((num_data + NUM_TEST, len(topics)), alpha))
     documents: Counts = []
     for first in range(0, len(shares), AT_ONCE):
-        chances = np.einsum(
-            "dk,kw->dw", shares[first : first + AT_ONCE], topics
-        )  # not BLAS: its bits depend on threads
+        # not BLAS: its bits depend on threads
+        chances = np.einsum("dk,kw->dw", shares[first : first + AT_ONCE], topics)
         found = rng.multinomial(length, chances / chances.sum(axis=1, keepdims=True))
         documents += [(np.flatnonzero(row), row[row > 0]) for row in found]
     return _corpus(rng, documents, num_data, topics.shape[1], ())
@@ -129,13 +128,9 @@ def _reuters() -> tuple[Counts, tuple[str, ...]]:
 SWEEPS = 10  # Gibbs sweeps over a document's words at each visit
 REPEATS = 20  # sequential draws of a document's topics, over which its likelihood is averaged
 MOST_NUMBERS = 2_000_000  # K W
-TABLE = options.TableForm(
-    "A column for each word, a row for each document: how often it has that word.",
-    least=2,
-    most=options.ANY,
-    held_out=1,
-    as_given=True,
-)
+SOURCES = {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"}
+OF_COUNTS = "A column for each word, a row for each document: how often it has that word."
+TABLE = options.TableForm(OF_COUNTS, least=2, most=options.ANY, held_out=1, as_given=True)
 
 
 def seeds_of(rng: Rng, *shape: int) -> Array:
@@ -158,9 +153,7 @@ class TopicsOptions(options.TargetOptions):
     beta: Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.
     """
 
-    data = options.data_source(
-        {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"}
-    )
+    data = options.data_source(SOURCES)
     num_topics = Whole(10, (1, 200), label="Topics K")
     num_data = Whole(1000, (1, 200_000), (1, 5000), "Documents D", log=True, default_by=("data", {"reuters": 300}))
     length = Whole(50, (2, 10_000), (2, 500), "Words a document", log=True, only_if=("data", ("bars", "model")))
@@ -207,9 +200,8 @@ class Topics(Target[TopicsOptions]):
         self.dim = o.num_topics * self.num_words
         if self.dim > MOST_NUMBERS:
             most = MOST_NUMBERS // self.num_words
-            raise InputError(
-                f"num_topics must be at most {most} with {self.num_words:,} words; got {o.num_topics}", "num_topics"
-            )
+            words = f"must be at most {most} with {self.num_words:,} words; got {o.num_topics}"
+            raise InputError(f"num_topics {words}", "num_topics")
         self.space = Simplices(o.num_topics, self.num_words)
         self.parameter_names = self.space.names
         mean = 1 / self.num_words

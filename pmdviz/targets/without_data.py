@@ -366,6 +366,7 @@ EXAMPLES = {
         "logaddexp(-square(y + 1) + logaddexp(-square(x + 2), -square(x - 2)), -square(x) - square(y - 2))",
     ),
 }
+IN_WORDS, FORMULAS = ({name: each[k] for name, each in EXAMPLES.items()} for k in (0, 1))
 START_SDS = 8.0  # of q0, where the box begins to grow
 DOUBLINGS = 10  # of the box in each coordinate, at most
 EDGE, EDGE_MASS = 1 / 16, 1e-4  # share of the box at each side, and of the mass that may lie there
@@ -383,13 +384,7 @@ class TypedDensityOptions(TargetOptions):
         them. Where the density is 0 it must be minus infinity: log(maximum(x, 0)) rather than log(x).
     """
 
-    density = Typed(
-        "ring",
-        {name: words for name, (words, _) in EXAMPLES.items()},
-        "Log density",
-        examples={name: text for name, (_, text) in EXAMPLES.items()},
-        basic=True,
-    )
+    density = Typed("ring", IN_WORDS, "Log density", examples=FORMULAS, basic=True)
     q0_mean = q0_mean()
     q0_sd = q0_sd(2.0)
 
@@ -417,9 +412,8 @@ class TypedDensity(WithoutData[TypedDensityOptions]):
         reach = START_SDS * o.q0_sd
         self.box, cells = _grown(self._checked_log_p, ((o.q0_mean - reach, o.q0_mean + reach),) * self.dim)
         if (cells.width / np.ptp(self.box, axis=1)).min() < NARROWEST:
-            raise _refused(
-                f"rises without end at {self._place(cells.centres[cells.values.argmax()])}; it must be bounded"
-            )
+            where = self._place(cells.centres[cells.values.argmax()])
+            raise _refused(f"rises without end at {where}; it must be bounded")
         self.start_from(o.q0_mean, o.q0_sd, *_bulk(cells))
 
     def make_exact(self) -> GridExact:
@@ -505,6 +499,7 @@ def _bulk(cells: Cells) -> tuple[Array, Array]:
 # Eight schools, centred and not: a small hierarchical model whose coordinates decide what a chain can reach.
 EFFECTS = np.array([28.0, 8, -3, 7, -1, 1, 18, 12])  # of coaching in each school, in points of the test
 ERRORS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])  # their standard errors
+COORDINATES_OF = {"centred": "effects of the schools", "non-centred": "effects in units of tau"}
 PRIOR_SD, PRIOR_SCALE = 5.0, 5.0  # of mu, Gaussian; of tau, half-Cauchy
 LOG_TAUS = np.linspace(-14.0, 7.0, 1_401)  # of log tau, for sums over it: all but 1e-6 of the mass
 QUANTILES = 64  # of mu in the box given tau, for its mass
@@ -516,9 +511,7 @@ class EightSchoolsOptions(TargetOptions):
     coordinates: "centred": the effects of the schools; "non-centred": how many tau they are away from mu.
     """
 
-    coordinates = Choice(
-        "centred", {"centred": "effects of the schools", "non-centred": "effects in units of tau"}, label="Coordinates"
-    )
+    coordinates = Choice("centred", COORDINATES_OF, "Coordinates")
     q0_mean = q0_mean()
     q0_sd = q0_sd(2.0)
 

@@ -19,7 +19,7 @@ from pmdviz.densities.bandwidth import (
 )
 from pmdviz.densities.density import Grid, ShapedDensity, normalise
 from pmdviz.methods import METHODS
-from pmdviz.methods.particles import from_density
+from pmdviz.methods.weighting import from_density
 from tests.support.tables import looped
 
 

@@ -7,8 +7,8 @@ from scipy import stats
 from pmdviz.densities import product
 from pmdviz.densities.density import GaussianMixture, Grid, KernelDensity, effective_sample_size, normalise, variances
 from pmdviz.densities.product import DiagonalDensity
-from pmdviz.methods import particles as smoothing
-from pmdviz.methods.particles import WIDTHS, SmoothingKnobs, smoothed
+from pmdviz.methods import weighting as smoothing
+from pmdviz.methods.weighting import WIDTHS, SmoothingKnobs, smoothed
 from tests.support.tables import looped
 
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from pmdviz.engine import frame as frame_module
-from pmdviz.engine import history as module
-from pmdviz.engine.history import Ancestry, History, after_step, is_due, next_due
+from pmdviz.engine import run as module
+from pmdviz.engine.frame import Ancestry, after_step
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.run import History, is_due, next_due
 from pmdviz.engine.session import Session
 from pmdviz.methods.step import Cost, StepInfo, events
 from pmdviz.streams import PURPOSES, stream

@@ -10,8 +10,7 @@ import pytest
 
 from pmdviz.cli import course as teach
 from pmdviz.lessons.playing import Player, check_lesson
-from pmdviz.lessons.practice import NUM_CASES, POOL, practice
-from pmdviz.lessons.reading import DEMOS, LESSONS, find_lesson, following
+from pmdviz.lessons.reading import DEMOS, LESSONS, NUM_CASES, POOL, find_lesson, following, practice
 from tests.cli.test_cli import called
 from tests.support.tables import refused
 

@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.densities.bandwidth import Shape, shaped_density
 from pmdviz.densities.density import KernelDensity, normalise
-from pmdviz.methods.particles import DRAWS, RESAMPLERS, from_density
+from pmdviz.methods.weighting import DRAWS, RESAMPLERS, from_density
 from pmdviz.targets import make_target
 from tests.support.engine import advanced, errors_from
 from tests.support.tables import looped

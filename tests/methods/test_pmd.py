@@ -9,8 +9,8 @@ from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.methods.particles import RESAMPLERS
 from pmdviz.methods.pmd import SINGLE_FROM, WARM_BATCH, rejuvenate
+from pmdviz.methods.weighting import RESAMPLERS
 from pmdviz.targets import make_target
 from tests.support.engine import CountingTarget, Unmeasured, drop, errors_from, knob_values
 from tests.support.tables import looped

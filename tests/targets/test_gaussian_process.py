@@ -7,7 +7,7 @@ from sklearn.datasets import load_breast_cancer
 from pmdviz.errors import InputWarning
 from pmdviz.targets import enumeration as metropolis
 from pmdviz.targets import make_target
-from pmdviz.targets import series as songs
+from pmdviz.targets import rows as songs
 from pmdviz.targets.exact import DrawsReference, GaussianExact
 from tests.support.tables import looped, refused
 

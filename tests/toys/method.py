@@ -7,8 +7,8 @@ import numpy as np
 from pmdviz.densities.density import effective_sample_size
 from pmdviz.methods import weighting
 from pmdviz.methods.base import BatchMethod, checked_log_likelihood
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 

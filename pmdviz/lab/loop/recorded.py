@@ -19,9 +19,9 @@ import numpy as np
 from numpy.polynomial import chebyshev
 
 from pmdviz.densities.density import Grid, ShapedDensity, normalise
-from pmdviz.engine.frame import Frame
-from pmdviz.engine.history import Ancestry, History
+from pmdviz.engine.frame import Ancestry, Frame
 from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.run import History
 from pmdviz.engine.session import BatchStream, Checkpoints, Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.jit import DEFAULT

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.history import History
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.run import Run
+from pmdviz.engine.run import History, Run
 from pmdviz.engine.session import MEMORY_CAP, Session, extended
 from pmdviz.kernels.pool import CancelToken, current_token
 from pmdviz.knobs import Knobs, Value

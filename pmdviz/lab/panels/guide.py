@@ -21,8 +21,7 @@ from pmdviz.lab.panels import lesson_card
 from pmdviz.lab.panels.lesson_card import LessonCard, Standing
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
-from pmdviz.lessons.playing import Judgement, judged
-from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.progress import Judgement, Progress, judged
 from pmdviz.lessons.reading import DEMOS, find_lesson, following
 
 if TYPE_CHECKING:

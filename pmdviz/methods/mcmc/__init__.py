@@ -82,8 +82,7 @@ def states_of(state: OneChain | Pool[OneChain]) -> tuple[OneChain, ...]:
 
 def started(rng: Rng, target: Target) -> tuple[Array, Array]:
     """`older` and `newer` of a chain that starts at a draw from the prior."""
-    older, newer = np.empty((0, target.dim)), target.sample_prior(rng, 1)
-    return older, newer
+    return np.empty((0, target.dim)), target.sample_prior(rng, 1)
 
 
 def position(state: ChainState) -> Array:
@@ -93,9 +92,7 @@ def position(state: ChainState) -> Array:
 
 def last_draws(state: ChainState, count: int) -> Array:
     """The last `count` draws of one chain, or all where there are fewer, (n, d)."""
-    newer = state.newer[-count:]
-    missing = count - len(newer)
-    return np.concatenate([state.older[max(len(state.older) - missing, 0) :], newer])
+    return np.concatenate([state.older[max(len(state.older) + len(state.newer) - count, 0) :], state.newer[-count:]])
 
 
 def appended(state: OneChain, thetas: Array) -> OneChain:
@@ -111,10 +108,8 @@ def check_reach(theta: Array, target: Target, step_size: float, batch: Array) ->
     """Raise TargetError where theta (d,) is a million prior sds away: the chain was not stable at its step size."""
     if (np.abs(theta) <= REACH * target.scale).all():
         return
-    words = (
-        f"the chain diverged on target {target.name!r} to theta = {theta}; use a step size smaller than {step_size:.3g}"
-    )
-    raise TargetError(words, theta, rows_in_words(batch))
+    words = f"the chain diverged on target {target.name!r} to theta = {theta}"
+    raise TargetError(f"{words}; use a step size smaller than {step_size:.3g}", theta, rows_in_words(batch))
 
 
 def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
@@ -173,7 +168,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         """The state of one chain at iteration 0."""
         raise NotImplementedError
 
-    def move(self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped[OneChain]:
+    def move(self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped:
         """One iteration of one chain."""
         raise NotImplementedError
 
@@ -182,9 +177,7 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         chains = tuple(self.start(rng, target, knobs) for _ in range(knobs.num_chains))
         return Pool(chains) if len(chains) > 1 else chains[0]
 
-    def step(
-        self, rng: Rng, state: OneChain | Pool, target: Target, batch: Array, knobs: OwnKnobs
-    ) -> Stepped[OneChain | Pool]:
+    def step(self, rng: Rng, state: OneChain | Pool, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped:
         """One iteration of each chain, on rows of its own or on all."""
         if not isinstance(state, Pool):
             return self.move(rng, state, target, batch, knobs)
@@ -243,14 +236,9 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         ComputedTerms(partial(_pooled_terms, tuple(info.terms for info in infos))) if first.terms else {},
         partial(_pooled_paths, tuple(info.paths for info in infos)),
-        numbers=_common([info.numbers for info in infos]),
+        numbers={s: v for s, v in first.numbers.items() if all(info.numbers[s] == v for info in infos)},
         update=first.update,
     )
-
-
-def _common(each: list[Mapping[str, float]]) -> dict[str, float]:
-    """The numbers that are the same for all chains."""
-    return {symbol: value for symbol, value in each[0].items() if all(one[symbol] == value for one in each)}
 
 
 def _pooled_terms(each: tuple[Mapping[str, Array], ...]) -> dict[str, Array]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.chains import Trajectories, hamiltonian, uniforms_of
+from pmdviz.kernels.chains import Start, Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
@@ -41,13 +41,9 @@ NOT_TUNED = ("tune", False)
 
 def tune_knob(step: str) -> KnobSpec[bool]:
     """Whether the `step`, in words, is tuned."""
-    return Flag(
-        True,
-        basic=True,
-        label=f"Tune the {step}",
-        doc=f"The {step} is tuned to a target acceptance rate. Dual averaging takes the first 50 draws, or a burn-in "
-        f"that is given as a number; then the {step} stays fixed.",
-    )
+    averaging = "Dual averaging takes the first 50 draws, or a burn-in that is given as a number"
+    doc = f"The {step} is tuned to a target acceptance rate. {averaging}; then the {step} stays fixed."
+    return Flag(True, f"Tune the {step}", basic=True, doc=doc)
 
 
 class TunedKnobs(ChainKnobs):
@@ -77,16 +73,16 @@ class Tuning(NamedTuple):
     averaged: float = float(np.log(FIRST_TIME_STEP))  # of log_step, late ones counting more
 
 
-class TunedState(Protocol):
-    """The fields that the state of such a chain has."""
+class TunedState(NamedTuple):
+    """The draws so far of a chain that accepts or rejects, and the values at the last of them."""
 
-    @property
-    def iteration(self) -> int:
-        """Draws so far."""
-
-    @property
-    def tuning(self) -> Tuning:
-        """The state of dual averaging."""
+    older: Array  # (n, d)
+    newer: Array  # (k, d)
+    iteration: int
+    log_joint: float | None = None  # nats; None until the first step has visited the data
+    gradient: Array | None = None  # (d,) of log_joint, where the chain needs it
+    accepted: int = 0  # proposals so far
+    tuning: Tuning = Tuning()
 
 
 def current_step(state: TunedState, knobs: TunedKnobs) -> float:
@@ -141,13 +137,7 @@ def leap(target: Target, at: Phase, time_step: float, data: Array) -> Phase:
 
 
 def followed(
-    target: Target,
-    data: Array,
-    start: tuple[Array, float, Array],
-    momentum: Array,
-    num_steps: int,
-    uniform: float,
-    time_step: float,
+    target: Target, data: Array, start: Start, momentum: Array, num_steps: int, uniform: float, time_step: float
 ) -> Trajectories:
     """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
     theta, before, gradient = start
@@ -261,21 +251,6 @@ class LeapfrogKnobs(TunedKnobs):
         return Work(likelihoods=trajectories, gradients=self.longest * trajectories)
 
 
-class LeapfrogState(NamedTuple):
-    """The draws so far, and the values at the last of them."""
-
-    older: Array  # (n, d)
-    newer: Array  # (k, d)
-    iteration: int
-    log_joint: float | None  # nats; None until the first step has visited the data
-    gradient: Array | None  # (d,) of log_joint
-    accepted: int  # proposals so far
-    tuning: Tuning
-
-
-Moved = Stepped[LeapfrogState]
-
-
 class LeapfrogChain(Chain):
     """θ, p -> leapfrog of log_joint(θ) - |p|²/2 -> accepted with probability min(1, exp(-ΔH)).
 
@@ -296,11 +271,11 @@ class LeapfrogChain(Chain):
         """The gradients of a trajectory that has every length alike, and the density at its end."""
         return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
 
-    def start(self, rng: Rng, target: Target, knobs: LeapfrogKnobs) -> LeapfrogState:
+    def start(self, rng: Rng, target: Target, knobs: LeapfrogKnobs) -> TunedState:
         """A draw from the prior."""
-        return LeapfrogState(*started(rng, target), 0, None, None, 0, Tuning())
+        return TunedState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: LeapfrogState, target: Target, batch: Array, knobs: LeapfrogKnobs) -> Moved:
+    def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: LeapfrogKnobs) -> Stepped:
         """One trajectory from a fresh momentum, accepted or rejected; the first step also visits the start."""
         asked = Cost()
         if state.gradient is None:
@@ -311,7 +286,7 @@ class LeapfrogChain(Chain):
         block = self.step_many(rng, state, target, batch, 1, knobs, 1)
         return block.state, block.info._replace(cost=total(asked, block.info.cost))
 
-    def max_block(self, state: LeapfrogState, knobs: LeapfrogKnobs, target: Target, rows: int) -> int:
+    def max_block(self, state: TunedState, knobs: LeapfrogKnobs, target: Target, rows: int) -> int:
         """One of a pool, while the time step is tuned, at the start, and where the gradient is a Python function."""
         if isinstance(state, Pool) or state.gradient is None or is_tuned(state, knobs):
             return 1
@@ -324,7 +299,7 @@ class LeapfrogChain(Chain):
         return target.model is not None and knobs.longest * target.num_data <= LEAP_PAIRS
 
     def step_many(
-        self, rng: Rng, state: LeapfrogState, target: Target, data: Array, count: int, knobs: LeapfrogKnobs, rows: int
+        self, rng: Rng, state: TunedState, target: Target, data: Array, count: int, knobs: LeapfrogKnobs, rows: int
     ) -> StepBlock:
         """Up to `count` trajectories in one compiled call, until `rows` of data were visited."""
         before, (lengths, momenta, uniforms) = rng.bit_generator.state, self._drawn(rng, count, target.dim, knobs)
@@ -332,10 +307,8 @@ class LeapfrogChain(Chain):
         start = position(state), state.log_joint, state.gradient
         if self._is_compiled(target, knobs):
             unit, most = target.scale, -(-rows // len(data))
-            found = hamiltonian(
-                *(target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most),
-                value_costs=int(not knobs.one_pass),
-            )
+            given = target.model or (), data, start, momenta, lengths, uniforms, time_step, unit, REACH * unit, most
+            found = hamiltonian(*given, value_costs=int(not knobs.one_pass))
         else:
             found = followed(target, data, start, momenta[0], int(lengths[0]), uniforms[0], time_step)
         if found.made < count:
@@ -350,13 +323,9 @@ class LeapfrogChain(Chain):
         if knobs.one_pass:
             found = found._replace(num_values=0 * found.num_values)
         values, gradients = found.num_values[: last + 1] * len(data), found.num_gradients[: last + 1] * len(data)
-        info = StepInfo(
-            _cost(int(values[-1]), int(gradients[-1])),
-            words,
-            events(diverged="the proposal was rejected" if found.diverged[last] else ""),
-            {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)},
-            terms,
-        )
+        happened = events(diverged="the proposal was rejected" if found.diverged[last] else "")
+        scalars = {"step_size": time_step, "acceptance": state.accepted / max(1, state.iteration)}
+        info = StepInfo(_cost(int(values[-1]), int(gradients[-1])), words, happened, scalars, terms)
         if count == 1:  # a step within a block is never drawn
             info = info._replace(paths=partial(_paths, bool(found.accepted[0]), *way))
         return StepBlock(state, info, found.made, _cost(int(values.sum()), int(gradients.sum())))
@@ -369,15 +338,13 @@ class LeapfrogChain(Chain):
         normals = rng.standard_normal((count, dim + 2))
         return self.lengths(uniforms_of(normals[:, 0]), knobs), normals[:, 1:-1], uniforms_of(normals[:, -1])
 
-    def _moved(self, state: LeapfrogState, found: Trajectories, plan: Plan | None) -> LeapfrogState:
+    def _moved(self, state: TunedState, found: Trajectories, plan: Plan | None) -> TunedState:
         """The state after the trajectories."""
-        made = found.made
-        gradient = found.gradient
-        accepted = state.accepted + int(found.accepted[:made].sum())
-        state = state._replace(log_joint=found.log_joint, gradient=gradient, accepted=accepted)
+        accepted = state.accepted + int(found.accepted[: found.made].sum())
+        state = state._replace(log_joint=found.log_joint, gradient=found.gradient, accepted=accepted)
         if plan is not None:
             state = state._replace(tuning=tuned(state.tuning, self.wanted_acceptance - float(found.chances[0]), plan))
-        return appended(state, found.draws[:made])
+        return appended(state, found.draws[: found.made])
 
 
 def _paths(accepted: bool, target: Target, theta: Array, *way: Any) -> dict[str, Array]:
@@ -391,14 +358,18 @@ def _cost(values: int, gradients: int) -> Cost:
     return Cost(values + gradients, values, gradients)
 
 
-def _words(found: Trajectories, state: LeapfrogState, time_step: float, num_steps: int, tuning: bool) -> str:
+def _words(found: Trajectories, state: TunedState, time_step: float, num_steps: int, tuning: bool) -> str:
     last = found.made - 1
-    diverged = "rejected (the trajectory diverged)" if found.diverged[last] else "rejected"
-    verdict = "accepted" if found.accepted[last] else diverged
-    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+    parts = [verdict_words(found.accepted[last], state, " (the trajectory diverged)" * int(found.diverged[last]))]
     parts += [f"time step {time_step:.3g} prior sd" + (", being tuned" if tuning else "")]
     parts += [f"{num_steps} leapfrog step{'s' if num_steps > 1 else ''}"]
     return " · ".join(parts)
+
+
+def verdict_words(accepted: bool, state: TunedState, why: str = "") -> str:
+    """Whether the last proposal was accepted, else why not, and the share of all so far."""
+    verdict = "accepted" if accepted else f"rejected{why}"
+    return f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"
 
 
 class HMCKnobs(LeapfrogKnobs):

@@ -13,6 +13,7 @@ from pmdviz.knobs import Real
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped
 from pmdviz.methods.mcmc import ACCEPTANCE, USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, hmc, position, started
+from pmdviz.methods.mcmc.hmc import TunedState
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, total
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -45,20 +46,6 @@ class RandomWalkKnobs(hmc.TunedKnobs):
         """Over more draws than other chains take: the first ones, far out, are accepted at too large a scale."""
         plan = super().plan
         return plan._replace(draws=PATIENT) if 0 < self.burn_in < 1 else plan
-
-
-class WalkState(NamedTuple):
-    """The draws so far, and the values at the last of them."""
-
-    older: Array  # (n, d)
-    newer: Array  # (k, d)
-    iteration: int
-    log_joint: float | None  # nats; None until the first step has visited the data
-    accepted: int  # proposals so far
-    tuning: hmc.Tuning
-
-
-Moved = Stepped[WalkState]
 
 
 class RandomWalk(Chain):
@@ -98,11 +85,11 @@ class RandomWalk(Chain):
         """d times as much as for other chains, at most 5: in d dimensions it forgets where it was d times as slowly."""
         return super().default_budget(target, knobs) * min(target.dim, LONGER)
 
-    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> WalkState:
+    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> TunedState:
         """A draw from the prior."""
-        return WalkState(*started(rng, target), 0, None, 0, hmc.Tuning())
+        return TunedState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: WalkState, target: Target, batch: Array, knobs: RandomWalkKnobs) -> Moved:
+    def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: RandomWalkKnobs) -> Stepped:
         """One proposal, accepted or rejected; the first step also visits the start."""
         asked = 0
         if state.log_joint is None:
@@ -112,14 +99,14 @@ class RandomWalk(Chain):
         rows = asked * len(batch)
         return block.state, block.info._replace(cost=total(Cost(rows, rows), block.info.cost))
 
-    def max_block(self, state: WalkState, knobs: RandomWalkKnobs, target: Target, rows: int) -> int:
+    def max_block(self, state: TunedState, knobs: RandomWalkKnobs, target: Target, rows: int) -> int:
         """One of a pool, while the scale is tuned, at the start, and where the target is not compiled."""
         if isinstance(state, Pool) or state.log_joint is None or hmc.is_tuned(state, knobs) or not _is_compiled(target):
             return 1
         return max(1, min(PAIRS, rows) // target.num_data)
 
     def step_many(
-        self, rng: Rng, state: WalkState, target: Target, data: Array, count: int, knobs: RandomWalkKnobs, rows: int
+        self, rng: Rng, state: TunedState, target: Target, data: Array, count: int, knobs: RandomWalkKnobs, rows: int
     ) -> StepBlock:
         """`count` proposals in one compiled call; each visits all data."""
         here, scale, tuning = position(state), hmc.current_step(state, knobs), hmc.is_tuned(state, knobs)
@@ -185,11 +172,9 @@ def _paths(accepted: bool, here: Array, there: Array) -> dict[str, Array]:
     return {"accepted" if accepted else "rejected": np.stack([here, there])[None]}
 
 
-def _words(accepted: bool, state: WalkState, discrete: bool, scale: float, tuning: bool) -> str:
-    verdict = "accepted" if accepted else "rejected"
-    parts = [f"{verdict}; {state.accepted / state.iteration:.0%} of {state.iteration:,} proposals accepted so far"]
+def _words(accepted: bool, state: TunedState, discrete: bool, scale: float, tuning: bool) -> str:
     step = f"scale {scale:.3g} × 2.38/√d prior sd" + (", being tuned" if tuning else "")
-    return " · ".join([*parts, "one coordinate changed" if discrete else step])
+    return f"{hmc.verdict_words(accepted, state)} · {'one coordinate changed' if discrete else step}"
 
 
 # Gibbs sampling (Geman & Geman 1984): each unknown drawn in turn from its conditional given all others.
@@ -228,12 +213,11 @@ class Gibbs(Chain):
         """A draw from the prior."""
         return GibbsState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs) -> Stepped[GibbsState]:
+    def move(self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs) -> Stepped:
         """One sweep; it goes through all data once."""
         before = position(state)
         after = target.gibbs_sweep(rng, before, batch)
         distance = float(np.linalg.norm(after - before))
         over = "" if target.data is None else f" through all {len(batch):,} data"
-        return appended(state, after[None]), StepInfo(
-            Cost(len(batch), len(batch)), words=f"one sweep{over} · moved {distance:.3g}"
-        )
+        words = f"one sweep{over} · moved {distance:.3g}"
+        return appended(state, after[None]), StepInfo(Cost(len(batch), len(batch)), words)

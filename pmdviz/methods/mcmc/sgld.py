@@ -29,9 +29,8 @@ STEP_A = Real(0.06, "(0, 1_000_000]", (1e-4, 1), "Step size a", "θ²", log=True
 DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes the first steps smaller: {STEP}.")
 DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
-LANGEVIN = move_update(
-    Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch."), NOISE
-)
+DRIFT = Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch.")
+LANGEVIN = move_update(DRIFT, NOISE)
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
@@ -86,7 +85,7 @@ class SGLD(BatchMethod, Chain):
         """A draw from the prior."""
         return SGLDState(*started(rng, target), 0)
 
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
         if target.model is None:
@@ -142,13 +141,9 @@ def langevin_step(t: int, knobs: SGLDKnobs | SGRLDKnobs) -> float:
 def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
     """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
     lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
-    return StepInfo(
-        Cost(batch, 0, batch),
-        f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step",
-        scalars={"step_size": step_size},
-        terms={"drift": drift[None], "noise": noise[None]},
-        numbers={"ε": step_size},
-    )
+    words = f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step"
+    terms = {"drift": drift[None], "noise": noise[None]}
+    return StepInfo(Cost(batch, 0, batch), words, (), {"step_size": step_size}, terms, numbers={"ε": step_size})
 
 
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.
@@ -200,7 +195,7 @@ class PSGLD(SGLD):
         """A draw from the prior, and V = 0."""
         return SGLDState(*started(rng, target), 0, NO_MEMORY, np.zeros(target.dim))
 
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped:
         """One Langevin step in the units that the gradients so far suggest."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -267,9 +262,7 @@ class AdamSGLD(SGLD):
         """A draw from the prior, m = 0 and v = 0."""
         return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
 
-    def move(
-        self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs
-    ) -> Stepped[SGLDState]:
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs) -> Stepped:
         """One Langevin step with the push of the gradients before it."""
         theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
         gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
@@ -352,7 +345,7 @@ class SGRLD(BatchMethod, Chain):
         expanded = np.maximum(rng.gamma(1.0, size=target.documents(target.data_rows[:0]).shape), SMALLEST)
         return SGRLDState(np.empty((0, target.dim)), _point(expanded), expanded, 0)
 
-    def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped[SGRLDState]:
+    def move(self, rng: Rng, state: SGRLDState, target: Target, batch: Array, knobs: SGRLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
         documents, theta = target.documents(batch), state.expanded
         step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(theta.shape)
@@ -364,13 +357,9 @@ class SGRLD(BatchMethod, Chain):
         moved = np.maximum(moved, SMALLEST)
         state = appended(state, _point(moved))._replace(expanded=moved)
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
-        return state, StepInfo(
-            Cost(len(batch), len(batch)),
-            words,
-            scalars={"step_size": step_size},
-            terms=ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise)),
-            numbers={"ε": step_size, "N/B": share},
-        )
+        terms = ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise))
+        cost, numbers = Cost(len(batch), len(batch)), {"ε": step_size, "N/B": share}
+        return state, StepInfo(cost, words, (), {"step_size": step_size}, terms, numbers=numbers)
 
     def points(self, state: SGRLDState) -> Array:
         """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""

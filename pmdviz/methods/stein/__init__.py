@@ -14,6 +14,7 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Choice, Real
+from pmdviz.methods.step import Scalar
 from pmdviz.targets import Target
 
 RBF = "rbf"
@@ -22,17 +23,15 @@ ARROWS = 50  # particles whose forces a picture shows
 SOLID = 1e-9  # of a coordinate's variance: a covariance of coincident particles has an inverse too
 
 
-class Force(Protocol):
-    """(1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d); weights (m,) take the place of 1/m."""
-
-    def __call__(self, particles: Array, scores: Array, h: float, weights: Array | None = None) -> Array:
-        """For particles and scores, (m, d) each."""
+Weights = Array | None  # (m,) of a weighted force
 
 
 class SteinKernel(NamedTuple):
     """k as a function f of r = |x - y|^2 / h: grad_y k(y, x) = slope(r) (2/h) (x - y) with slope = -f'."""
 
-    force: Force
+    # Of particles and scores, (m, d) each, h and perhaps weights (m,) instead of 1/m:
+    # (1/m) sum_j [k(x_j, x_i) s_j + grad_j k(x_j, x_i)], (m, d).
+    force: Callable[..., Array]
     value: Callable[[Array], Array]
     slope: Callable[[Array], Array]
 
@@ -43,9 +42,7 @@ KERNELS = {
 }
 
 
-def forces(
-    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Array | None = None
-) -> dict[str, Array]:
+def forces(particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Weights = None) -> dict[str, Array]:
     """Both parts of the force on some particles: k(x_j, x_i) grad log p(x_j, X) and grad_j k(x_j, x_i), each a mean.
 
     Each starts at the particle's place before the step: (n, 2, d), from and to. `weights` (m,) belong to the mean.
@@ -55,12 +52,12 @@ def forces(
     value, slope = KERNELS[kernel].value(r) * w, KERNELS[kernel].slope(r) * w
     drive = value @ scores / total
     repulsion = 2 / h * (start * slope.sum(axis=1, keepdims=True) - slope @ particles) / total
-    return {name: np.stack([start, start + force], axis=1) for name, force in
-            (("drive", drive), ("repulsion", repulsion))}  # fmt: skip
+    ends = {"drive": start + drive, "repulsion": start + repulsion}
+    return {name: np.stack([start, end], axis=1) for name, end in ends.items()}
 
 
 def parts_of_force(
-    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Array | None = None
+    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Weights = None
 ) -> dict[str, Array]:
     """Both parts of the force on all particles, (m, d) each: without any scores there is but the repulsion."""
     force = KERNELS[kernel].force
@@ -112,32 +109,15 @@ RULES = {
 }
 
 
-def log_count(m: int) -> float:
-    """log(m + 1) for m particles."""
-    return np.log(m + 1)
-
-
-# rule -> what the squared median distance is divided by
-DIVISORS: dict[str, Callable[[int], float]] = {
-    "liu_wang": log_count,
-    "thesis": lambda m: 2 * log_count(m),
-    "median": lambda m: 1.0,
-    "local": log_count,
-}
-
-
 RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median² / log m: h = med²/log(m+1), as
 in the code of Liu and Wang; enough for d ≤ 3. Median² / (2 log m): half of that, as in Han's thesis; the variance
 collapses from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median
 distance within a mode. Fixed: h is the square of the given number."""
-GIVEN, GIVEN_DOC = (
-    ("length_scale_rule", "given"),
-    "√h of the kernel, a function of |x-y|²/h: particles repel one another over this distance.",
-)
+POSITIVE = (1e-6, 1_000_000)
+GIVEN = ("length_scale_rule", "given")
+WIDTH_DOC = "√h of the kernel, a function of |x-y|²/h: particles repel one another over this distance."
 WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
-GIVEN_WIDTH = Real(
-    0.3, (1e-6, 1_000_000), (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=GIVEN_DOC
-)
+GIVEN_WIDTH = Real(0.3, POSITIVE, (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=WIDTH_DOC)
 
 
 class WidthKnobs(Protocol):
@@ -146,6 +126,16 @@ class WidthKnobs(Protocol):
     length_scale_rule: str
     length_scale: float
     median: str
+
+
+def width_scalar(unit: str) -> Scalar:
+    """How wide the kernel of a step was."""
+    return Scalar("length_scale", "kernel width", unit, True)
+
+
+def move_scalar(unit: str) -> Scalar:
+    """The root mean square move of the particles."""
+    return Scalar("typical_move", "typical move", unit, True)
 
 
 def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
@@ -158,12 +148,13 @@ def squared_width(particles: Array, knobs: WidthKnobs, target: Target) -> float:
     """
     if knobs.length_scale_rule == "given":
         return knobs.length_scale**2
-    m, sd = len(particles), float(target.scale.mean())
-    if knobs.length_scale_rule == "local":
+    m, sd, rule = len(particles), float(target.scale.mean()), knobs.length_scale_rule
+    if rule == "local":
         distance = distance_in_modes(particles, target.scale)
     else:
         distance = MEDIANS[knobs.median](particles) if m > 1 else sd
-    return max(distance, CLOSEST * sd) ** 2 / DIVISORS[knobs.length_scale_rule](m)
+    divisor = 1.0 if rule == "median" else (2 if rule == "thesis" else 1) * np.log(m + 1)
+    return max(distance, CLOSEST * sd) ** 2 / divisor
 
 
 def distance_in_modes(particles: Array, scale: Array) -> float:
@@ -205,23 +196,26 @@ def first_order(diagonal: Array, step: float) -> tuple[Array, Array]:
         return np.log(np.abs(factors)).sum(axis=1), np.sign(factors).prod(axis=1)
 
 
+def is_growing(diagonal: Array, step: float, least: float) -> bool:
+    """Whether the diagonal of I + step J is at least `least` everywhere."""
+    return bool(1 + step * diagonal.min() >= least)
+
+
 DETERMINANTS = {
     "exact": Determinant(compiled.transport, compiled.log_determinants, compiled.is_monotone),
-    "first_order": Determinant(
-        compiled.transport_diagonal, first_order, lambda diagonal, step, least: bool(1 + step * diagonal.min() >= least)
-    ),
+    "first_order": Determinant(compiled.transport_diagonal, first_order, is_growing),
 }
 
 
-def leaders_width(leaders: Array, factor: float) -> float:
+def leaders_width(leaders: Array, factor: float, sd: float = 1.0) -> float:
     """h of the kernel exp(-|x - y|^2 / h): `factor` times med^2 / (2 log(n + 1)), med the leaders' median distance.
 
     With factor 1 as Han's thesis has it; Liu and Wang's rule is factor 2. For leaders (n, d) in prior sds; a lone one
     has no distance and takes 1.
     """
     n = len(leaders)
-    distance = compiled.sampled_median_distance(leaders) if n > 1 else 1.0
-    return factor * max(distance, CLOSEST) ** 2 / DIVISORS["thesis"](n)
+    distance = compiled.sampled_median_distance(leaders) if n > 1 else sd
+    return factor * max(distance, CLOSEST * sd) ** 2 / (2 * np.log(n + 1))
 
 
 def unfolded(way: Determinant, jacobian: Array, planned: float) -> float:

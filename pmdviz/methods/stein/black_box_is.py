@@ -7,21 +7,24 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
-from pmdviz.methods.particles import SmoothedMethod, SmoothingKnobs, prior_draws
-from pmdviz.methods.stein import GIVEN_WIDTH, WIDTH_RULE, squared_width
+from pmdviz.methods.stein import GIVEN_WIDTH, POSITIVE, WIDTH_RULE, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
+from pmdviz.methods.weighting import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 LARGEST = 500  # points: a step costs the square of their number
 MOST = 3000  # iterations
 GRADIENT, GRADIENT_FREE = "gradient", "gradient_free"
-SCORES, IS_GAUSSIAN = {GRADIENT_FREE: "proposal", GRADIENT: "target"}, ("proposal", "gaussian")
+SCORES = {GRADIENT_FREE: "proposal", GRADIENT: "target"}
+IS_GAUSSIAN = ("proposal", "gaussian")
+
+
+PROPOSAL_SD = Real(1.5, POSITIVE, (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN)
 
 
 class BlackBoxISKnobs(SmoothingKnobs):
@@ -48,9 +51,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
     alpha = Real(0.0, (-1, 10), (-1, 1), "Power of p in the kernel", acts="restart", only_if=("score", GRADIENT))
     proposal = Choice("q0", {"q0": "prior, or q₀", "gaussian": "round Gaussian"}, "Proposal ρ", acts="restart")
     proposal_mean = Real(0.0, (-1000, 1000), (-3, 3), "Mean of ρ", "units of θ", acts="restart", only_if=IS_GAUSSIAN)
-    proposal_sd = Real(
-        1.5, (1e-6, 1_000_000), (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN
-    )
+    proposal_sd = PROPOSAL_SD
     length_scale_rule = WIDTH_RULE.at("liu_wang")
     length_scale = GIVEN_WIDTH.at(0.3)
     median = "exact"  # of so few points
@@ -60,13 +61,8 @@ class BlackBoxISKnobs(SmoothingKnobs):
 
     def work(self, num_data: int) -> Work:
         """All pairs of points, and in the first step the target's values."""
-        m = self.num_particles
-        pairs = m * num_data
-        return Work(
-            kernels=m**2 * (1 + self.iterations / 10),
-            likelihoods=pairs,
-            gradients=pairs if self.score == GRADIENT else 0.0,
-        )
+        pairs, kernels = self.num_particles * num_data, self.num_particles**2 * (1 + self.iterations / 10)
+        return Work(kernels, likelihoods=pairs, gradients=pairs if self.score == GRADIENT else 0.0)
 
 
 def proposed(rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> Array:
@@ -108,6 +104,8 @@ NEGLIGIBLE = 1e-8  # of the largest p/rho: points below have weight 0, and rho/p
 CLOSE = 1e-6  # duality gap: a share of u'Ku at which the weights are final
 UNSOLVED = 0.1  # gap at which a stopped descent is not said to have arrived
 FEWEST = 5.0  # effective points
+IMPORTANCE = Term("importance", "importance weight", "log w")
+CORRECTION = Term("correction", "correction", "+ log(u/w)")
 
 
 class BlackBoxISState(NamedTuple):
@@ -153,7 +151,7 @@ class BlackBoxIS(SmoothedMethod):
 
     name = "black_box_is"
     goal = "count most"
-    requires = frozenset({"reals"})
+    needs = (("score", GRADIENT, "gradient", GRADIENT_FREE),)
     varies_less = "weights that make errors cancel vary less"
     kernel_groups = ("black_box", "svgd")
     scalars = (
@@ -163,27 +161,7 @@ class BlackBoxIS(SmoothedMethod):
     )
     clock = "iteration"  # all evaluations are made in the first one
     budget_words = f"one pass, and {MOST:,} iterations"
-    update = Update(
-        "weights",
-        "log u",
-        "new log-weight",
-        "nats",
-        (Term("importance", "importance weight", "log w"), Term("correction", "correction", "+ log(u/w)")),
-    )
-
-    def fitted(self, knobs: BlackBoxISKnobs, target: Target) -> BlackBoxISKnobs:
-        """Gradient-free where the target has no gradient."""
-        lacking = knobs.score == GRADIENT and "gradient" not in target.offers
-        return knobs.changed({"score": GRADIENT_FREE}) if lacking else knobs
-
-    def check_pair(self, target: Target, knobs: BlackBoxISKnobs) -> None:
-        """The target's score needs its gradient. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.score == GRADIENT and "gradient" not in target.offers:
-            raise InputError(
-                f"score = 'gradient' needs a gradient of the log density, which target {target.name!r} does not offer; "
-                "take 'gradient_free'"
-            )
+    update = Update("weights", "log u", "new log-weight", "nats", (IMPORTANCE, CORRECTION))
 
     def default_budget(self, target: Target, knobs: BlackBoxISKnobs) -> int:
         """More than the one pass over the data, after which no more are visited; never less than other methods."""
@@ -210,9 +188,7 @@ class BlackBoxIS(SmoothedMethod):
             return "the weights are final"
         return f"{MOST:,} iterations" if state.iterations >= MOST else ""
 
-    def step(
-        self, rng: Rng, state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs
-    ) -> Stepped[BlackBoxISState]:
+    def step(self, rng: Rng, state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs) -> Stepped:
         """Some iterations of descent; before the first one the target is asked what it is at the points."""
         ess, cost = effective_sample_size(state.log_weights), Cost()
         if state.iteration == 0:
@@ -237,10 +213,8 @@ class BlackBoxIS(SmoothedMethod):
         if len(state.particles) >= FEWEST > ess:
             return f"{ess:.1f} effective points: too few for their errors to cancel; draw points nearer to it"
         if state.iterations >= MOST and state.gap > UNSOLVED * state.value:
-            return (
-                f"not converged after {state.iterations:,} iterations: KSD² may be up to "
-                f"{state.gap / state.value:.0%} above its least"
-            )
+            gap = f"{state.gap / state.value:.0%}"
+            return f"not converged after {state.iterations:,} iterations: KSD² may be up to {gap} above its least"
         return ""
 
 
@@ -291,10 +265,8 @@ def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> B
     weights[rows], ahead[rows] = found.u, found.ahead
     with np.errstate(divide="ignore"):
         log_weights = normalise(np.log(weights))
-    return state._replace(
-        log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap,
-        iterations=state.iterations + count, iteration=state.iteration + 1,
-    )  # fmt: skip
+    state = state._replace(iterations=state.iterations + count, iteration=state.iteration + 1)
+    return state._replace(log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap)
 
 
 def terms_of(state: BlackBoxISState) -> dict[str, Array]:

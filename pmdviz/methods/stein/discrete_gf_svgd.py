@@ -17,9 +17,9 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
-from pmdviz.methods.particles import NUM_PARTICLES
-from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, parts_of_force
+from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, move_scalar, parts_of_force, width_scalar
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
+from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 
 NUM_CENTRES = 5  # of a base that is a mixture
@@ -40,7 +40,10 @@ class Base:
     def log_density(self, x: Array) -> Array:
         """log p0 of each entry of x, of any shape and in [-clip, clip], in nats."""
         mass = self._ends[1] - self._ends[0]
-        return _log_sum(self._exponents(x)) - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
+        exponents = self._exponents(x)
+        top = exponents.max(axis=-1)
+        total = top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
+        return total - np.log(len(self.centres) * np.sqrt(2 * np.pi) * mass)
 
     def score(self, x: Array) -> Array:
         """The derivative of log p0 at each entry of x: sum_c r_c(x) (mu_c - x), r the share of each component."""
@@ -96,10 +99,8 @@ class QuantileBins:
     def __init__(self, values: tuple[float, ...], base: Base, num_bins: int = 0) -> None:
         self.base, self.values, self.num_bins = base, np.sort(np.array(values, float)), num_bins or len(values)
         if self.num_bins < len(values) or self.num_bins % len(values):
-            raise InputError(
-                f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each: all "
-                f"values must have the same mass; got {num_bins}"
-            )
+            words = f"quantile bins must be a multiple of the number of values, {len(values)}, at least one each"
+            raise InputError(f"{words}: all values must have the same mass; got {num_bins}")
         edges = base.quantiles(np.arange(1, self.num_bins) / self.num_bins)
         edges[np.abs(edges) < 1e-12] = 0.0  # of two values: the sign
         self.edges = edges
@@ -115,11 +116,6 @@ class QuantileBins:
 def bins_of(values: tuple[float, ...], spread: float, clip: float, each: int) -> QuantileBins:
     """`each` bins of a base per value; kept, because every step needs them."""
     return QuantileBins(values, Base(spread, clip), each * len(values))
-
-
-def _log_sum(exponents: Array) -> Array:
-    top = exponents.max(axis=-1)
-    return top + np.log(np.exp(exponents - top[..., None]).sum(axis=-1))
 
 
 FIRST_STEPS = {"adam": 0.5, "adagrad": 0.5, "plain": 0.5}
@@ -200,17 +196,13 @@ def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
     return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
-def smooth_map(x: Array, target: Target, steepness: float) -> tuple[Array, Array]:
-    """sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative."""
-    return smooth_step(x, steepness, min(target.space.values), max(target.space.values))
-
-
 def surrogate(target: Target, x: Array, states: Array, batch: Array, knobs: DiscreteGFSVGDKnobs) -> tuple[Array, Array]:
     """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at latent points x and their states."""
     log_p, scores = log_target(target, states, batch), bins(target, knobs).base.score(x)
     if not is_smooth(knobs, target):
         return -log_p, scores
-    z, slope = smooth_map(x, target, knobs.steepness)
+    # sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative
+    z, slope = smooth_step(x, knobs.steepness, min(target.space.values), max(target.space.values))
     log_relaxed, gradient = target.log_relaxed_and_gradient(z, batch)
     scores += np.multiply(slope, gradient, out=slope)
     return log_relaxed - log_p, scores
@@ -222,11 +214,9 @@ def log_target(target: Target, particles: Array, batch: Array) -> Array:
     if log_p.min() > -np.inf:
         return log_p
     at, rows = particles[log_p == -np.inf][0], rows_in_words(batch)
-    words = (
-        f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}: the weight rho/p of "
-        "a particle there is infinite; gradient-free SVGD needs every state to be possible"
-    )
-    raise TargetError(words, at, rows)
+    words = f"target {target.name!r} has probability 0 at state {target.space.words(at)}, for {rows}"
+    cause = "the weight rho/p of a particle there is infinite; gradient-free SVGD needs every state to be possible"
+    raise TargetError(f"{words}: {cause}", at, rows)
 
 
 def ranked(log_ratio: Array) -> Array:
@@ -249,7 +239,7 @@ LEAP_STEPS, LEAP_PAIRS = 64, 10**8  # steps at most in one call, and pairs of pa
 FEW = 0.05  # of the particles: an ESS of the weights below it
 
 
-class DiscreteGFSVGDState(NamedTuple):
+class State(NamedTuple):
     """Latent points, their states, and the optimiser's memory."""
 
     particles: Array  # (m, d) z = Gamma(x), in the target's values
@@ -291,12 +281,13 @@ class DiscreteGFSVGD(BatchMethod):
 
     name = "discrete_gf_svgd"
     requires = frozenset({"discrete"})
+    needs = (("surrogate", "tanh", "relaxation", "base"),)
     varies_less = APART
     kernel_groups = ("few_points", "smooth_steps", "svgd")
     scalars = (
         optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of x", True),
-        Scalar("typical_move", "typical move", "units of x", True),
+        width_scalar("units of x"),
+        move_scalar("units of x"),
         Scalar("ess_of_ratios", "ESS of the weights in the force", "particles", True),
         Scalar("distinct_states", "distinct states", "states", True),
     )
@@ -319,58 +310,39 @@ class DiscreteGFSVGD(BatchMethod):
             return knobs
         return knobs.changed({"length_scale_factor": FACTORS["base"]})
 
-    def check_pair(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> None:
-        """The smooth surrogate needs a relaxation. Raises InputError."""
-        if knobs.surrogate == "tanh" and "relaxation" not in target.offers and not self.missing_in(target):
-            raise InputError(
-                f"surrogate = tanh needs a smooth log density between the states, which target {target.name!r} does "
-                "not offer; set surrogate to automatic or base",
-                "surrogate",
-            )
-        super().check_pair(target, knobs)
-
     def default_budget(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> int:
         """For 500 steps, in data or without any in evaluations per particle."""
         rows = self.batch_size(None, knobs, target.num_data)
         return STEPS * rows * (1 if target.data is not None else evaluations(knobs, target))
 
-    def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> DiscreteGFSVGDState:
+    def init(self, rng: Rng, target: Target, knobs: DiscreteGFSVGDKnobs) -> State:
         """m draws from N(start_mean, start_sd^2), clipped."""
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
         arrays = bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy()
-        return DiscreteGFSVGDState(*arrays, float(m), 0)
+        return State(*arrays, float(m), 0)
 
-    def step(
-        self, rng: Rng, state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs
-    ) -> Stepped[DiscreteGFSVGDState]:
+    def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Stepped:
         """One step along the weighted force of the surrogate."""
         moved = _moved(state, target, batch, knobs)
         return moved.state, step_info(state, moved, target, len(batch), knobs)
 
-    def max_block(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
+    def max_block(self, state: State, knobs: DiscreteGFSVGDKnobs, target: Target, rows: int) -> int:
         """As many steps as the budget is enough for in evaluations, and as take no longer than a moment."""
         m, size = len(state.particles), self.batch_size(state, knobs, target.num_data)
         affordable = rows // (evaluations(knobs, target) * m * size)
         return max(1, min(affordable, LEAP_STEPS, LEAP_PAIRS // (m * max(m, size) * target.dim)))
 
     def step_many(
-        self,
-        rng: Rng,
-        state: DiscreteGFSVGDState,
-        target: Target,
-        batches: Array,
-        count: int,
-        knobs: DiscreteGFSVGDKnobs,
-        rows: int,
+        self, rng: Rng, state: State, target: Target, batches: Array, count: int, knobs: DiscreteGFSVGDKnobs, rows: int
     ) -> StepBlock | None:
         """Steps of which only the last one tells anything; fewer where the target fails."""
-        turned, before, moved, made = knobs, state, None, 0
+        before, moved, made = state, None, 0
         for batch in batches:
             now = state if moved is None else moved.state
             try:
-                before, moved = now, _moved(now, target, batch, turned)
+                before, moved = now, _moved(now, target, batch, knobs)
             except TargetError:
                 break
             made += 1
@@ -379,50 +351,44 @@ class DiscreteGFSVGD(BatchMethod):
         info = step_info(before, moved, target, batches.shape[1], knobs)
         return StepBlock(moved.state, info, made, Cost(*(made * part for part in info.cost)))
 
-    def density(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
+    def density(self, state: State, knobs: DiscreteGFSVGDKnobs, target: Target) -> Points:
         """The states themselves."""
         return Points(state.particles, state.log_weights)
 
-    def points(self, state: DiscreteGFSVGDState) -> Array:
+    def points(self, state: State) -> Array:
         """Where the points are, (m, d): what moves."""
         return state.latent
 
-    def latent(self, state: DiscreteGFSVGDState) -> Array:
-        """Where the points are, (m, d)."""
-        return state.latent
+    latent = points
 
     def bins(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
         """Gamma, and its base."""
         return bins(target, knobs)
 
-    def caveat(self, state: DiscreteGFSVGDState, knobs: DiscreteGFSVGDKnobs) -> str:
+    def caveat(self, state: State, knobs: DiscreteGFSVGDKnobs) -> str:
         """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
         if state.iteration == 0 or m == 1:
             return ""
         if (state.particles == state.particles[0]).all():
-            return (
-                f"all {m:,} particles are in the same state: q has no mass elsewhere; use more particles, a larger "
-                "RBF width factor, or a wider start"
-            )
+            cure = "use more particles, a larger RBF width factor, or a wider start"
+            return f"all {m:,} particles are in the same state: q has no mass elsewhere; {cure}"
         if state.ess < max(1.5, FEW * m):
-            return (
-                f"ESS {state.ess:.1f} of the weights in the force: few of {m:,} particles decide where all go; a "
-                "smoother surrogate or ranks spread the weight"
-            )
+            few = f"few of {m:,} particles decide where all go; a smoother surrogate or ranks spread the weight"
+            return f"ESS {state.ess:.1f} of the weights in the force: {few}"
         return ""
 
 
 class Moved(NamedTuple):
     """A step, with what it may be asked about."""
 
-    state: DiscreteGFSVGDState
+    state: State
     step_size: float
     leaders_width: float
     terms: ComputedTerms
 
 
-def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Moved:
+def _moved(state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Moved:
     """A step along the weighted force."""
     t, x = state.iteration + 1, state.latent
     log_ratio, scores = surrogate(target, x, state.particles, batch, knobs)
@@ -436,21 +402,15 @@ def _moved(state: DiscreteGFSVGDState, target: Target, batch: Array, knobs: Disc
     arrays = bins(target, knobs)(latent), state.log_weights, latent, first, second
     forces = partial(parts_of_force, x, scores, h, weights=weights)
     parts = paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
-    return Moved(DiscreteGFSVGDState(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
+    return Moved(State(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
 
 
-def step_info(
-    before: DiscreteGFSVGDState, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs
-) -> StepInfo:
+def step_info(before: State, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:
     """The result of a step on `rows` rows."""
     now, width, eps = moved.state, float(np.sqrt(moved.leaders_width)), moved.step_size
-    scalars = {
-        "step_size": eps,
-        "length_scale": width,
-        "typical_move": float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean())),
-        "ess_of_ratios": now.ess,
-        "distinct_states": distinct(now.particles),
-    }
+    move = float(np.sqrt(((now.latent - before.latent) ** 2).sum(axis=1).mean()))
+    scalars = {"step_size": eps, "length_scale": width, "typical_move": move}
+    scalars |= {"ess_of_ratios": now.ess, "distinct_states": distinct(now.particles)}
     flips, pairs = np.count_nonzero(now.particles != before.particles), rows * len(now.particles)
     words = f"step {eps:.3g} · kernel width {width:.3g} · ESS of the weights {now.ess:.3g} · {flips:,} values changed"
     smooth = is_smooth(knobs, target)

@@ -21,8 +21,8 @@ from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.optimisers import flow_update, paced
-from pmdviz.methods.particles import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.targets import Target
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
@@ -30,6 +30,9 @@ FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked f
 
 WAYS = {"exact": "of the whole matrix", "first_order": "first order, of the diagonal"}
 STOPS = {"pilot": "best ESS of a pilot group", "followers": "best ESS of the followers", "last": "last step"}
+
+
+BY_PILOTS = ("stop", "pilot")
 
 
 class SteinISKnobs(SmoothingKnobs):
@@ -54,9 +57,7 @@ class SteinISKnobs(SmoothingKnobs):
     length_scale_factor = stein.WIDTH_FACTOR.at(4.0)
     determinant = Choice("exact", WAYS, "Determinant", acts="restart")
     stop = Choice("pilot", STOPS, "Followers kept", basic=True, acts="restart")
-    num_pilots = Whole(
-        100, (2, 10_000), (20, 1_000), "Pilot group", log=True, acts="restart", only_if=("stop", "pilot")
-    )
+    num_pilots = Whole(100, (2, 10_000), (20, 1_000), "Pilot group", log=True, acts="restart", only_if=BY_PILOTS)
 
     @property
     def pilots(self) -> int:
@@ -70,11 +71,8 @@ class SteinISKnobs(SmoothingKnobs):
     def work(self, num_data: int) -> Work:
         """A force on every point from every leader, gradients of the leaders, likelihoods of the others."""
         followers = self.num_particles + self.pilots
-        return Work(
-            kernels=self.num_leaders * (self.num_leaders + followers),
-            likelihoods=followers * num_data,
-            gradients=self.num_leaders * num_data,
-        )
+        kernels = self.num_leaders * (self.num_leaders + followers)
+        return Work(kernels, likelihoods=followers * num_data, gradients=self.num_leaders * num_data)
 
 
 STEPS = 200  # that the default budget is enough for
@@ -148,7 +146,7 @@ class SteinIS(SmoothedMethod):
     scalars = (
         optimisers.STEP_SIZE,
         *weighting.SCALARS,
-        Scalar("length_scale", "kernel width", "prior sds", True),
+        stein.width_scalar("prior sds"),
         Scalar("moving_ess", "ESS of those that decide", "share"),
         Scalar("smallest_stretch", "smallest determinant of the step"),
     )
@@ -178,9 +176,7 @@ class SteinIS(SmoothedMethod):
         arrays = starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m)
         return SteinISState(*arrays, None, 0, 0.0, 0, 0.0, 0.0, 0)
 
-    def step(
-        self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
-    ) -> Stepped[SteinISState]:
+    def step(self, rng: Rng, state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs) -> Stepped:
         """All points by the force of the leaders where they stand; now and then the weights."""
         ess, old = effective_sample_size(state.log_weights), len(state.particles)
         renewed = knobs.num_particles != old
@@ -192,15 +188,13 @@ class SteinIS(SmoothedMethod):
             moved, asked, terms = weighted(moved, target, batch, knobs)
         rows = len(batch)
         scalars = {**did.scalars, **weighting.scalars(ess, moved.log_weights), "moving_ess": moved.share}
-        return moved, StepInfo(
-            Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders)),
-            (f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else "")
-            + _words(moved, did, knobs),
-            events(limited=did.limited),
-            scalars,
-            terms,
-            paths=partial(_arrows, state.points[: len(state.particles)], did.force),
+        cost = Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders))
+        words = f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else ""
+        words, paths = (
+            words + _words(moved, did, knobs),
+            partial(_arrows, state.points[: len(state.particles)], did.force),
         )
+        return moved, StepInfo(cost, words, events(limited=did.limited), scalars, terms, paths)
 
     def leaders(self, state: SteinISState) -> Array:
         """Where they stand, (A, d)."""
@@ -221,23 +215,17 @@ class SteinIS(SmoothedMethod):
         """That the followers were swept into knots, that some never moved, or that space was folded."""
         m, folded = len(state.particles), int(state.folded.sum())
         if knobs.stop == "last" and state.share < SWEPT * state.best:
-            return (
-                f"the followers are swept into knots next to the leaders: their ESS was {state.best:.0%} at step "
-                f"{state.best_at:,} and is {state.share:.0%}; set Followers kept to best ESS of a pilot group, or use "
-                "more leaders or a larger RBF width factor"
-            )
+            ess = f"their ESS was {state.best:.0%} at step {state.best_at:,} and is {state.share:.0%}"
+            cure = "set Followers kept to best ESS of a pilot group, or use more leaders or a larger RBF width factor"
+            return f"the followers are swept into knots next to the leaders: {ess}; {cure}"
         known = super().caveat(state, knobs)
         stuck = int((np.abs(state.points[:m] - state.starts) < STILL * state.starts.std(axis=0)).all(axis=1).sum())
         if not known and state.iteration >= EVERY and stuck > STUCK * m:
-            return (
-                f"{stuck:,} of {m:,} followers never moved: the force of the leaders is 0 where they are; "
-                "use a larger RBF width factor or more leaders"
-            )
+            words = f"{stuck:,} of {m:,} followers never moved: the force of the leaders is 0 where they are"
+            return f"{words}; use a larger RBF width factor or more leaders"
         if not known and folded:
-            return (
-                f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong; "
-                "use a smaller step size η"
-            )
+            words = f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong"
+            return f"{words}; use a smaller step size η"
         return known
 
 
@@ -290,12 +278,8 @@ def displaced(
     )
     smallest = float((signs[:m] * np.exp(logs[:m])).min())
     scalars = {"step_size": eps, "length_scale": float(np.sqrt(h)), "smallest_stretch": smallest}
-    limited = (
-        f"step {planned:.3g} → {eps:.3g}: a longer step may not be one-to-one near a leader or pilot"
-        if eps < planned
-        else ""
-    )
-    return state, Displacement(unit * force[:m], scalars, limited)
+    limited = f"step {planned:.3g} → {eps:.3g}: a longer step may not be one-to-one near a leader or pilot"
+    return state, Displacement(unit * force[:m], scalars, limited if eps < planned else "")
 
 
 def weighted(
@@ -316,12 +300,8 @@ def weighted(
     if better or knobs.stop == "last" or state.log_z is None:
         log_weights = weighting.normalised(log_w[:m], state.points, batch)
         terms = weighting.terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
-        state = state._replace(
-            particles=state.points[:m].copy(),
-            log_weights=log_weights,
-            log_z=stein.log_mean(log_w[:m]),
-            kept=state.iteration,
-        )
+        state = state._replace(log_weights=log_weights, log_z=stein.log_mean(log_w[:m]), kept=state.iteration)
+        state = state._replace(particles=state.points[:m].copy())
     if better:
         state = state._replace(best=share, best_at=state.iteration)
     return state._replace(share=share), int(inside.sum()), terms
@@ -409,7 +389,7 @@ class PathIntegration(SmoothedMethod):
     estimates_log_z = True
     scalars = (
         optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "prior sds", True),
+        stein.width_scalar("prior sds"),
         Scalar("squared_discrepancy", "KSD²", "nats per unit of step"),
         Scalar("area", "area under KSD²", "nats"),
     )
@@ -429,17 +409,15 @@ class PathIntegration(SmoothedMethod):
 
     def step(
         self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
-    ) -> Stepped[PathIntegrationState]:
+    ) -> Stepped:
         """The discrepancy where the particles stand, times the step; then the step."""
         t, unit, asked = state.iteration + 1, target.scale, 0
         if state.start_gap is None:
             asked, gap = knobs.start_draws, start_gap(rng, target, batch, knobs.start_draws)
             state = state._replace(start_gap=gap)
         scores, places = checked_gradient(target, state.particles, batch) * unit, state.particles / unit
-        h, planned = (
-            stein.leaders_width(places, knobs.length_scale_factor),
-            optimisers.step_size(t, knobs.eta, knobs.kappa),
-        )
+        h = stein.leaders_width(places, knobs.length_scale_factor)
+        planned = optimisers.step_size(t, knobs.eta, knobs.kappa)
         force, diagonal = transport_diagonal(places, places, scores, h)
         eps = stein.unfolded(stein.DETERMINANTS["first_order"], diagonal, planned)
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
@@ -450,14 +428,12 @@ class PathIntegration(SmoothedMethod):
         state = PathIntegrationState(particles, state.log_weights, areas, state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
-        return state, StepInfo(
-            Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles)),
-            f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g} · "
-            f"area {areas[-1]:.4g} nats",
-            scalars={name: float(value) for name, value in scalars.items()},
-            terms=paced("plain", (places, places, t), eps * unit, 1.0, parts),
-            numbers={"ε": eps},
-        )
+        words = f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g}"
+        words += f" · area {areas[-1]:.4g} nats"
+        cost = Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles))
+        terms = paced("plain", (places, places, t), eps * unit, 1.0, parts)
+        scalars = {name: float(value) for name, value in scalars.items()}
+        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ε": eps})
 
     def log_z(self, state: PathIntegrationState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
         """The area less what it started from; biased, see above."""

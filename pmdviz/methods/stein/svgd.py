@@ -13,20 +13,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from pmdviz.densities.density import effective_sample_size, normalise
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
-from pmdviz.kernels.stein import sampled_median_distance, soft_means
+from pmdviz.kernels.stein import soft_means
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density
-from pmdviz.methods.optimisers import flow_update, momentum, paced
-from pmdviz.methods.particles import (
+from pmdviz.methods.optimisers import DecayingKnobs, flow_update, momentum, paced
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Path, Scalar, StepInfo, Update, Work
+from pmdviz.methods.weighting import (
     BANDWIDTH,
     BANDWIDTH_RULE,
     NUM_PARTICLES,
@@ -36,13 +37,13 @@ from pmdviz.methods.particles import (
     prior_draws,
     resized,
 )
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, MethodKnobs, Path, Scalar, StepInfo, Update, Work
 from pmdviz.targets import Target
 
 PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
+BY_MEDIAN, ANNEALS = ("length_scale_rule", ("liu_wang", "thesis", "median")), ("annealing", "on")
 
 
-class AnnealedFlowKnobs(MethodKnobs):
+class AnnealedFlowKnobs(DecayingKnobs):
     """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
 
     optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
@@ -65,13 +66,11 @@ class AnnealedFlowKnobs(MethodKnobs):
     kernel = Choice(stein.RBF, {stein.RBF: "Gaussian (RBF)", "imq": "inverse multiquadric"}, "Kernel")
     length_scale_rule = stein.WIDTH_RULE.at("local")
     length_scale = stein.GIVEN_WIDTH.at(0.3)
-    median = Choice(
-        "sampled", PAIRS, "Median distance", only_if=("length_scale_rule", ("liu_wang", "thesis", "median"))
-    )
+    median = Choice("sampled", PAIRS, "Median distance", only_if=BY_MEDIAN)
     annealing = Choice("off", {"off": "off", "on": "on"}, "Annealing")
-    num_temperatures = Whole(100, (1, 1_000_000), (1, 1000), "Number of temperatures K", only_if=("annealing", "on"))
-    power = Real(1.0, (0.1, 20), (1, 6), "Temperature exponent p", only_if=("annealing", "on"))
-    steps_per_temperature = Whole(1, (1, 100_000), (1, 50), "Steps per temperature", only_if=("annealing", "on"))
+    num_temperatures = Whole(100, (1, 1_000_000), (1, 1000), "Number of temperatures K", only_if=ANNEALS)
+    power = Real(1.0, (0.1, 20), (1, 6), "Temperature exponent p", only_if=ANNEALS)
+    steps_per_temperature = Whole(1, (1, 100_000), (1, 50), "Steps per temperature", only_if=ANNEALS)
 
 
 def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
@@ -112,6 +111,9 @@ class SVGDKnobs(AnnealedFlowKnobs, BatchKnobs, SmoothingKnobs):
         return Work(kernels=m**2, gradients=m * self.rows(num_data))
 
 
+AnyState: TypeAlias = "SVGDState | GFSVGDState"
+
+
 class SVGDState(NamedTuple):
     """Particles, all of the same weight, and the optimiser's memory."""
 
@@ -121,6 +123,9 @@ class SVGDState(NamedTuple):
     second: Array  # (m, d)
     iteration: int
     h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
+
+
+MOVES = stein.width_scalar("units of θ"), stein.move_scalar("units of θ")
 
 
 class SVGD(SmoothedMethod, BatchMethod):
@@ -150,12 +155,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     requires = frozenset({"reals", "gradient"})
     varies_less = stein.APART
     kernel_groups = ("svgd",)
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of θ", True),
-        Scalar("typical_move", "typical move", "units of θ", True),
-        optimisers.TEMPERATURE,
-    )
+    scalars = (optimisers.STEP_SIZE, *MOVES, optimisers.TEMPERATURE)
 
     paths = (Path("drive", "uphill", True), Path("repulsion", "apart", True))
     update = update_towards("p(θ_j | batch)")
@@ -166,33 +166,18 @@ class SVGD(SmoothedMethod, BatchMethod):
         zeros = np.zeros(particles.shape)
         return SVGDState(particles, weighting.equal(len(particles)), zeros, zeros.copy(), 0, np.nan)
 
-    def step(self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs) -> Stepped[SVGDState]:
+    def step(self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs) -> Stepped:
         """One step along the Stein force of a batch."""
-        state, resize, rows = resized(
-            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
-        )
-        t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
-        scores, h = tempered_scores(target, x, batch, beta), stein.squared_width(x, knobs, target)
-        force = stein.KERNELS[knobs.kernel].force(x, scores, h) * target.scale
-        direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-        rho = optimisers.decayed(t, knobs)
-        particles = x + rho * target.scale * direction
-        moved = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean()))
-        scalars = {"step_size": rho, "length_scale": float(np.sqrt(h)), "typical_move": moved}
-        parts, memory = partial(stein.parts_of_force, x, scores, h, knobs.kernel), (state.first, second, t)
-        state = SVGDState(particles, state.log_weights, first, second, t, h)
-        words = f"step {rho:.3g} · batch of {len(batch):,} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
-        annealed = knobs.annealing == "on"
-        return state, StepInfo(
-            Cost(len(batch), 0, len(batch) * len(x)),
-            resize + words + (f" · β = {beta:.3g}" if annealed else ""),
-            parents=rows,
-            scalars=scalars | ({"temperature": beta} if annealed else {}),
-            terms=paced(knobs.optimiser, memory, rho * target.scale, target.scale, parts),
-            paths=partial(stein.forces, x, scores, h, knobs.kernel),
-            numbers={"ε": rho} | ({"β": beta} if annealed else {}),
-            update=ANNEALED if annealed else None,
-        )
+        q = partial(self.density, state, knobs, target)
+        state, resize, rows = resized(rng, state, knobs.num_particles, target, MEMORY, q)
+        x, beta, annealed = state.particles, temperature(state.iteration, knobs), knobs.annealing == "on"
+        scores = tempered_scores(target, x, batch, beta)
+        (particles, first, second), info, h = moved_along(state, scores, target, knobs, beta)
+        words = f"{resize}step {info.step_size:.3g} · batch of {len(batch):,} · {info.words}"
+        info = info._replace(cost=Cost(len(batch), 0, len(batch) * len(x)), words=words, parents=rows)
+        if annealed:
+            info = info._replace(numbers={**info.numbers, "β": beta}, update=ANNEALED)
+        return SVGDState(particles, state.log_weights, first, second, state.iteration + 1, h), info
 
     def unfinished(self, state: SVGDState, knobs: SVGDKnobs) -> str:
         """That the power of the likelihood is not 1 yet."""
@@ -208,11 +193,28 @@ class SVGD(SmoothedMethod, BatchMethod):
         m, d = state.particles.shape
         kept = stein.kept_variance(state.particles, state.h) if knobs.kernel == stein.RBF and m > 1 else 1.0
         if kept < COLLAPSED:
-            return (
-                f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; "
-                f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
-            )
+            cure = f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
+            return f"variance about {kept:.0%} of a Gaussian posterior's: particles barely repel one another; {cure}"
         return super().caveat(state, knobs)
+
+
+def moved_along(
+    state: AnyState, scores: Array, target: Target, knobs: AnnealedFlowKnobs, beta: float, weights: Array | None = None
+) -> tuple[tuple[Array, Array, Array], StepInfo, float]:
+    """One step along the Stein force of `scores` (m, d): particles and the optimiser's memory, info, h."""
+    t, x, h = state.iteration + 1, state.particles, stein.squared_width(state.particles, knobs, target)
+    given = x, scores, h, knobs.kernel, weights
+    force = stein.KERNELS[knobs.kernel].force(x, scores, h, weights) * target.scale
+    direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
+    size, memory = optimisers.decayed(t, knobs), (state.first, second, t)
+    particles = x + size * target.scale * direction
+    moved, annealed = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean())), knobs.annealing == "on"
+    scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved}
+    scalars |= {"temperature": beta} if annealed else {}
+    words = f"kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}" + (f" · β = {beta:.3g}" if annealed else "")
+    terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, partial(stein.parts_of_force, *given))
+    info = StepInfo(Cost(), words, (), scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
+    return (particles, first, second), info, h
 
 
 def tempered_scores(target: Target, particles: Array, batch: Array, beta: float) -> Array:
@@ -326,17 +328,7 @@ def made_surrogate(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -
         spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + stein.CLOSEST)
         return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
     log_masses = log_p - log_p.max() if knobs.surrogate == DENSITY else np.zeros(len(x))
-    return KernelSurrogate(x, log_masses, surrogate_width(x, knobs.surrogate_width, target))
-
-
-def surrogate_width(x: Array, factor: float, target: Target) -> float:
-    """h of the surrogate's kernels: `factor` times med^2 / (2 log(m + 1)), the thesis' rule, in squared units of theta.
-
-    With as many as 200 particles a factor of about 11 is med^2.
-    """
-    sd = float(target.scale.mean())
-    distance = sampled_median_distance(x) if len(x) > 1 else sd
-    return factor * max(distance, stein.CLOSEST * sd) ** 2 / stein.DIVISORS["thesis"](len(x))
+    return KernelSurrogate(x, log_masses, stein.leaders_width(x, knobs.surrogate_width, float(target.scale.mean())))
 
 
 def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = False) -> Array:
@@ -344,10 +336,9 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
 
     Raises TargetError where either density is 0 or has no value: w would be 0 or infinite whatever the others are.
     """
-    for values, words in (
-        (log_p, "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"),
-        (log_rho, "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"),
-    ):
+    of_target = "the target has density 0 there and no weight ρ/p; use a smaller step size, or unbounded parameters"
+    of_surrogate = "the surrogate has density 0 there, where the target has mass; choose one positive everywhere"
+    for values, words in ((log_p, of_target), (log_rho, of_surrogate)):
         bad = ~np.isfinite(values)
         if bad.any():
             at = points[bad][0]
@@ -356,10 +347,15 @@ def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = Fal
     return normalise(log_p - log_rho if inverted else log_rho - log_p)
 
 
-HAS_KERNELS = ("surrogate", (AT_PARTICLES, DENSITY))
+FITTED, IS_GIVEN, HAS_KERNELS = (("surrogate", which) for which in (MOMENTS, GAUSSIAN, (AT_PARTICLES, DENSITY)))
+UNIT = stein.FACTOR_UNIT
 FEW = 0.05  # ESS of the weights as a share of the particles: below it they do not see the target
 EXPLODED = 100.0  # times the prior's variance
 INVERTED = "inverted"
+WEIGHTS = {"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"}
+
+
+WIDER = "× the particles'"  # the unit of a variance
 
 
 class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
@@ -382,21 +378,11 @@ class GFSVGDKnobs(AnnealedFlowKnobs, SmoothingKnobs):
 
     num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000), acts="copies")
     surrogate = Choice(MOMENTS, TITLES, "Surrogate ρ", basic=True)
-    surrogate_ratio = Real(
-        3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", "× the particles'", log=True, only_if=("surrogate", MOMENTS)
-    )
-    surrogate_mean = Real(
-        0.0, (-1_000_000, 1_000_000), (-10, 10), "Surrogate mean", "units of θ", only_if=("surrogate", GAUSSIAN)
-    )
-    surrogate_sd = Real(
-        1.0, (1e-6, 1_000_000), (0.1, 10), "Surrogate sd", "prior sds", log=True, only_if=("surrogate", GAUSSIAN)
-    )
-    surrogate_width = Real(
-        12.0, (1e-3, 100_000), (0.5, 50), "Surrogate width", stein.FACTOR_UNIT, log=True, only_if=HAS_KERNELS
-    )
-    weighting = Choice(
-        "ratios", {"ratios": "surrogate over target", INVERTED: "target over surrogate (wrong)"}, "Weights"
-    )
+    surrogate_ratio = Real(3.0, (0.01, 1_000), (0.5, 10), "Variance ratio", WIDER, log=True, only_if=FITTED)
+    surrogate_mean = Real(0.0, (-1_000_000, 1_000_000), (-10, 10), "Surrogate mean", "units of θ", only_if=IS_GIVEN)
+    surrogate_sd = Real(1.0, (1e-6, 1_000_000), (0.1, 10), "Surrogate sd", "prior sds", log=True, only_if=IS_GIVEN)
+    surrogate_width = Real(12.0, (1e-3, 100_000), (0.5, 50), "Surrogate width", UNIT, log=True, only_if=HAS_KERNELS)
+    weighting = Choice("ratios", WEIGHTS, "Weights")
     bandwidth_rule = BANDWIDTH_RULE.at("local")
     bandwidth = BANDWIDTH.at(0.75)
 
@@ -418,6 +404,9 @@ class GFSVGDState(NamedTuple):
     log_ratios: Array  # (m,) log of surrogate over target there, logsumexp 0
     iteration: int
     growth: float  # of the particles' variance, in prior variances
+
+
+SURROGATE_ESS = Scalar("surrogate_ess", "ESS of ρ/p", "particles", True)
 
 
 class GFSVGD(SmoothedMethod):
@@ -443,34 +432,15 @@ class GFSVGD(SmoothedMethod):
     """
 
     name = "gf_svgd"
+    needs = (("surrogate", PRIOR, "gradient", MOMENTS),)
     varies_less = stein.APART
     kernel_groups = ("responsibilities", "svgd")
     usual_steps = 500
-    scalars = (
-        optimisers.STEP_SIZE,
-        Scalar("length_scale", "kernel width", "units of θ", True),
-        Scalar("typical_move", "typical move", "units of θ", True),
-        Scalar("surrogate_ess", "ESS of ρ/p", "particles", True),
-        optimisers.TEMPERATURE,
-    )
+    scalars = (optimisers.STEP_SIZE, *MOVES, SURROGATE_ESS, optimisers.TEMPERATURE)
     paths = (Path("drive", "uphill on ρ", True), Path("repulsion", "apart", True))
     update = flow_update(
         "Σ_j w_j k(θ_j, θ) ∇ log ρ(θ_j)", "Σ_j w_j ∇_j k(θ_j, θ)", "the surrogate ρ, weighted by w ∝ ρ/p", momentum()
     )
-
-    def fitted(self, knobs: GFSVGDKnobs, target: Target) -> GFSVGDKnobs:
-        """With another surrogate where the prior has no gradient."""
-        lacking = knobs.surrogate == PRIOR and "gradient" not in target.offers
-        return knobs.changed({"surrogate": MOMENTS}) if lacking else knobs
-
-    def check_pair(self, target: Target, knobs: GFSVGDKnobs) -> None:
-        """The prior is a surrogate only where it has a gradient. Raises InputError."""
-        super().check_pair(target, knobs)
-        if knobs.surrogate == PRIOR and "gradient" not in target.offers:
-            raise InputError(
-                f"target {target.name!r} offers no gradient, not of its prior either: "
-                f"surrogate 'prior' cannot be used; {MOMENTS!r} needs none"
-            )
 
     def init(self, rng: Rng, target: Target, knobs: GFSVGDKnobs) -> GFSVGDState:
         """m draws from the prior."""
@@ -479,32 +449,21 @@ class GFSVGD(SmoothedMethod):
         arrays = particles, equal, zeros, zeros.copy(), particles.copy(), np.zeros(len(particles)), equal.copy()
         return GFSVGDState(*arrays, 0, growth(particles, target.scale))
 
-    def step(
-        self, rng: Rng, state: GFSVGDState, target: Target, batch: Array, knobs: GFSVGDKnobs
-    ) -> Stepped[GFSVGDState]:
+    def step(self, rng: Rng, state: GFSVGDState, target: Target, batch: Array, knobs: GFSVGDKnobs) -> Stepped:
         """One step along the weighted force of the surrogate."""
-        state, resize, rows = resized(
-            rng, state, knobs.num_particles, target, MEMORY, lambda: self.density(state, knobs, target)
-        )
-        t, x, beta = state.iteration + 1, state.particles, temperature(state.iteration, knobs)
+        q = partial(self.density, state, knobs, target)
+        state, resize, rows = resized(rng, state, knobs.num_particles, target, MEMORY, q)
+        x, beta = state.particles, temperature(state.iteration, knobs)
         log_p = checked_log_density(target, x, batch, beta)
         rho = made_surrogate(x, log_p, knobs, target)
         log_rho, scores = rho.both(x)
         log_w = log_ratios(log_rho, log_p, x, knobs.weighting == INVERTED)
-        w, h = np.exp(log_w), stein.squared_width(x, knobs, target)
-        force = stein.KERNELS[knobs.kernel].force(x, scores, h, w) * target.scale
-        direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-        size = optimisers.decayed(t, knobs)
-        particles = x + size * target.scale * direction
-        parts, memory = partial(stein.parts_of_force, x, scores, h, knobs.kernel, w), (state.first, second, t)
-        arrays = particles, state.log_weights, first, second, x, log_p, log_w
-        info = _step_info(len(batch), beta, size, h, effective_sample_size(log_w), particles - x, knobs)
-        state = GFSVGDState(*arrays, t, growth(particles, target.scale))
-        terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, parts)
-        paths = partial(stein.forces, x, scores, h, knobs.kernel, w)
-        return state, info._replace(
-            words=resize + info.words, parents=rows, terms=terms, paths=paths, numbers={"ε": size}
-        )
+        (particles, first, second), info, _ = moved_along(state, scores, target, knobs, beta, np.exp(log_w))
+        ess, arrays = effective_sample_size(log_w), (particles, state.log_weights, first, second, x, log_p, log_w)
+        words = f"{resize}step {info.step_size:.3g} · ESS of ρ/p {ess:.3g} · {info.words}"
+        info = info._replace(cost=Cost(len(batch), len(batch) * len(x)), words=words, parents=rows)
+        info = info._replace(scalars={**info.scalars, "surrogate_ess": ess})
+        return GFSVGDState(*arrays, state.iteration + 1, growth(particles, target.scale)), info
 
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""
@@ -533,30 +492,16 @@ class GFSVGD(SmoothedMethod):
             return ""
         m = len(state.particles)
         if state.growth > EXPLODED:
-            return (
-                "particles diverged: their variance is more than 100 times the prior's, and the run ends here; "
-                "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
-            )
+            words = "particles diverged: their variance is more than 100 times the prior's, and the run ends here"
+            cure = "set Surrogate to the particles' moments, or use a smaller step size or a narrower kernel"
+            return f"{words}; {cure}"
         if known := self.unfinished(state, knobs):
             return known
         ess = effective_sample_size(state.log_ratios)
         if ess < max(FEW * m, 2) and m > 2:
-            return (
-                f"{ess:.1f} effective particles in ρ/p: few particles exert all of the force, "
-                "and the others move without regard to the posterior; use a surrogate nearer to it"
-            )
+            words = "few particles exert all of the force, and the others move without regard to the posterior"
+            return f"{ess:.1f} effective particles in ρ/p: {words}; use a surrogate nearer to it"
         return super().caveat(state, knobs)
-
-
-def _step_info(rows: int, beta: float, size: float, h: float, ess: float, moves: Array, knobs: GFSVGDKnobs) -> StepInfo:
-    moved, annealed = float(np.sqrt((moves**2).sum(axis=1).mean())), knobs.annealing == "on"
-    scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved, "surrogate_ess": ess}
-    words = f"step {size:.3g} · ESS of ρ/p {ess:.3g} · kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}"
-    return StepInfo(
-        Cost(rows, rows * len(moves)),
-        words + (f" · β = {beta:.3g}" if annealed else ""),
-        scalars=scalars | ({"temperature": beta} if annealed else {}),
-    )
 
 
 def growth(particles: Array, scale: Array) -> float:
