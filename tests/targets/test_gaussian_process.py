@@ -91,8 +91,10 @@ def test_the_file_of_glass(tmp_path):
 def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50)
-    path = str(written(tmp_path / "SUSY.csv.gz", np.column_stack([y, rng.standard_normal((50, 18)) + y[:, None]])))
-    target = make_target("gp_classification", free_scale=False, data=path, columns=18, num_rows=50)
+    rows = np.column_stack([y, rng.standard_normal((50, 18)) + y[:, None]])
+    np.savetxt(tmp_path / "SUSY.csv.gz", rows, delimiter=",", fmt="%.18e")  # the class too, as in the file itself
+    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
+    target = make_target("gp_classification", free_scale=False, **given)
     assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
     one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
     assert (one > other).all()
