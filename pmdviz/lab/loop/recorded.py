@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from pmdviz.densities.density import Density, Grid, ShapedDensity, normalise
+from pmdviz.densities.density import Grid, ShapedDensity, normalise
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.history import Ancestry, History
 from pmdviz.engine.recipe import Recipe
@@ -294,7 +294,8 @@ def stored(run: list[Frame]) -> dict[str, np.ndarray]:
     """The arrays of the file."""
     drawn = [frame for frame in run if frame.info is None or frame.info.rejuvenated]
     levels = np.rint(np.array([frame.state.log_weights for frame in run]) * PER_NAT)
-    kernels = [_kernels(frame.density) for frame in run]
+    shaped = [frame.density for frame in run if isinstance(frame.density, ShapedDensity)]  # all of them
+    kernels = [_kernels(density) for density in shaped]
     exact = run[0].target.exact
     return {
         "about": np.frombuffer(json.dumps(_about(run), ensure_ascii=False).encode(), np.uint8),
@@ -302,7 +303,7 @@ def stored(run: list[Frame]) -> dict[str, np.ndarray]:
         "parents": np.array([frame.info.parents for frame in drawn[1:]], np.int16),
         "set_at": np.array([frame.rejuvenations for frame in run], np.uint8),
         "levels": np.diff(levels, axis=0, prepend=0).astype(np.int16),
-        "labels": np.array([frame.density.labels for frame in run], np.uint8),
+        "labels": np.array([density.labels for density in shaped], np.uint8),
         **{name: np.array([kernel[name] for kernel in kernels], np.float32) for name in kernels[0]},
         "side": np.array([frame.grid.grid.side for frame in run], np.int16),
         "metrics": np.array([[frame.metric(name) for name in run[0].traced_names] for frame in run]),
@@ -327,7 +328,7 @@ def _about(run: list[Frame]) -> dict[str, Any]:
     }
 
 
-def _kernels(density: Density) -> dict[str, np.ndarray]:
+def _kernels(density: ShapedDensity) -> dict[str, np.ndarray]:
     """Means and factors of the clusters of a shaped density, and how far its centres are drawn towards the means."""
     means, factors = np.zeros((MOST_CLUSTERS, 2)), np.zeros((MOST_CLUSTERS, 2, 2))
     factors[: len(density.factors)] = density.factors

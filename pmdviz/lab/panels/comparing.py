@@ -253,7 +253,7 @@ class LuckPanel(TaskSlot):
         super().__init__(self._tell, LUCK_TELL_S)
         self._traces = traces
         self._last: Snapshot | None = None
-        self.recipe: Recipe | None = None  # what was repeated
+        self.recipe: Recipe | None = None  # of the run that was repeated
         self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
         self._notice = ""  # why there are none
         self.button = widgets.small_button(ASK, self._press)

@@ -451,7 +451,7 @@ def _section(title: str, kind: str, names: list[str]) -> Section:
 
 
 def _item(kind: str, name: str) -> list[str]:
-    """Name, title, a sentence, and the sign of a picture: that of the method's family."""
+    """Name, title, a sentence, and the sign of the family in place of a picture."""
     if kind == "preset":
         preset = PRESETS[name]
         return [name, preset.title, preset.question, _folder(METHODS[_method_of(name)])]
