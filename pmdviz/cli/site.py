@@ -13,10 +13,9 @@ from pmdviz.cli.recipe import draw_bar, end_bar
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, shown
-from pmdviz.export.live import DATA_OPTIONS, Shown, page, watched
+from pmdviz.export.live import DATA_OPTIONS, LIVE_METHODS, LIVE_TARGETS, Shown, page, watched, why_not_live
 from pmdviz.expressions import Expression, Scope
 from pmdviz.files import atomic_write
-from pmdviz.wasm import values
 
 LAB, ESSAY = "index.html", "essay.html"
 ESSAY_RUN, LESSON_RUN = "essay-{}", "lesson-{}-{}"  # names of runs in the address of the page
@@ -77,8 +76,8 @@ def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str
 
 def runs_live(recipe: Recipe) -> bool:
     """Whether a recipe can run in a page."""
-    known = recipe.method in values.METHODS and recipe.target in values.TARGETS
-    return known and not values.why_not_live(recipe.make_target(), recipe.method)
+    known = recipe.method in LIVE_METHODS and recipe.target in LIVE_TARGETS
+    return known and not why_not_live(recipe.make_target(), recipe.method)
 
 
 # Lessons: what the page needs of them. Answers are judged by the run in Python, which the page replays bit for bit.

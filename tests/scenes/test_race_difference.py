@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, weighted
-from pmdviz.views.traces import RaceDifference
+from pmdviz.views import RaceDifference
 
 
 def scene_of(methods, steps=6):

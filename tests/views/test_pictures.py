@@ -3,7 +3,7 @@ import pytest
 
 from pmdviz.experiments.base import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.scenes import style
-from pmdviz.views.stage import PicturesView
+from pmdviz.views import PicturesView
 from tests.support.tables import looped
 
 X = np.array([1.0, 10, 100])

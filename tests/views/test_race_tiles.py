@@ -6,7 +6,7 @@ from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
 from pmdviz.scenes.race import Standing, cut, race_scene
-from pmdviz.views.stage import RaceTiles
+from pmdviz.views import RaceTiles
 from tests.support.tables import looped
 
 

@@ -42,7 +42,7 @@ from pmdviz.lab.panels.cards import Section, WorkLine, contents
 from pmdviz.lab.panels.experiments import ExperimentsPanel, table
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.custom import titles as target_titles
-from pmdviz.views.stage import PicturesView
+from pmdviz.views import PicturesView
 
 # The Theory page's words: choices, slopes of the bounds, what the measured slope is.
 

@@ -21,7 +21,7 @@ from pmdviz.lab.loop.work import NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.panels.cards import WorkLine
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
-from pmdviz.views.stage import PicturesView
+from pmdviz.views import PicturesView
 
 # What an experiment has found: its pictures, live; what comes out; one case from near; the rows as a file.
 
