@@ -13,7 +13,7 @@ import pmdviz
 from benchmarks.helpers.firefox import firefox_frames
 from benchmarks.live import frames_of
 from benchmarks.scripts import script
-from pmdviz.cli.site import pages
+from pmdviz.cli.tools import pages
 from pmdviz.errors import InputError
 from pmdviz.wasm import MODULE
 from tests.support.browser import await_picture, chromium, lab_server, open_page, play_endlessly

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 import pmdviz
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from tests.support.browser import await_picture, chromium, lab_server, open_page

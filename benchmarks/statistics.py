@@ -14,7 +14,7 @@ from pmdviz.methods.mcmc import judged_draws
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix
 from pmdviz.methods.vi import sds
 from pmdviz.metrics.distances import differing, reference_draws, sd_ratios, squared_distances
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.targets import Target
 
 Numbers = dict[str, float]

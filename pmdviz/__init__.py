@@ -7,106 +7,61 @@ compiled code, no Panel and no Bokeh. Submodules are there by import (`import pm
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pmdviz.version import __version__
+from pmdviz.version import __version__ as __version__
 
 if TYPE_CHECKING:
-    from pmdviz.api import (
-        custom_target,
-        experiment,
-        list_experiments,
-        list_fit_tests,
-        list_methods,
-        list_targets,
-        read_table,
-        register_target,
-        run,
-        sweep,
-        target,
-        test_fit,
-    )
-    from pmdviz.engine.frame import Frame
-    from pmdviz.engine.recipe import Recipe
-    from pmdviz.engine.run import Run
-    from pmdviz.engine.session import Session
-    from pmdviz.errors import InputError, InputWarning, TargetError
-    from pmdviz.experiments.fit_testing import stein_mean
-    from pmdviz.experiments.race import RaceRecipe, RaceResult, race
-    from pmdviz.experiments.sweep import Sweep
-    from pmdviz.lab import Lab, Race
-    from pmdviz.lessons.questions import check, points, report
-    from pmdviz.question_buttons import Question, sealed
-    from pmdviz.targets.space import Discrete
+    from pmdviz.api import custom_target as custom_target
+    from pmdviz.api import experiment as experiment
+    from pmdviz.api import list_experiments as list_experiments
+    from pmdviz.api import list_fit_tests as list_fit_tests
+    from pmdviz.api import list_methods as list_methods
+    from pmdviz.api import list_targets as list_targets
+    from pmdviz.api import read_table as read_table
+    from pmdviz.api import register_target as register_target
+    from pmdviz.api import run as run
+    from pmdviz.api import sweep as sweep
+    from pmdviz.api import target as target
+    from pmdviz.api import test_fit as test_fit
+    from pmdviz.engine.frame import Frame as Frame
+    from pmdviz.engine.recipe import Recipe as Recipe
+    from pmdviz.engine.run import Run as Run
+    from pmdviz.engine.session import Session as Session
+    from pmdviz.errors import InputError as InputError
+    from pmdviz.errors import InputWarning as InputWarning
+    from pmdviz.errors import TargetError as TargetError
+    from pmdviz.experiments.fit_testing import stein_mean as stein_mean
+    from pmdviz.experiments.race import RaceRecipe as RaceRecipe
+    from pmdviz.experiments.race import RaceResult as RaceResult
+    from pmdviz.experiments.race import race as race
+    from pmdviz.experiments.sweep import Sweep as Sweep
+    from pmdviz.lab import Lab as Lab
+    from pmdviz.lab import Race as Race
+    from pmdviz.lessons.questions import check as check
+    from pmdviz.lessons.questions import points as points
+    from pmdviz.lessons.questions import report as report
+    from pmdviz.question_buttons import Question as Question
+    from pmdviz.question_buttons import sealed as sealed
+    from pmdviz.targets.space import Discrete as Discrete
 
 _HOMES = {
-    "Discrete": "pmdviz.targets.space",
-    "Frame": "pmdviz.engine.frame",
-    "InputError": "pmdviz.errors",
-    "InputWarning": "pmdviz.errors",
-    "Lab": "pmdviz.lab",
-    "Question": "pmdviz.question_buttons",
-    "Race": "pmdviz.lab",
-    "RaceRecipe": "pmdviz.experiments.race",
-    "RaceResult": "pmdviz.api",
-    "Recipe": "pmdviz.engine.recipe",
-    "Run": "pmdviz.api",
-    "Session": "pmdviz.api",
-    "Sweep": "pmdviz.experiments.sweep",
-    "TargetError": "pmdviz.errors",
-    "check": "pmdviz.lessons.questions",
-    "custom_target": "pmdviz.api",
-    "experiment": "pmdviz.api",
-    "list_experiments": "pmdviz.api",
-    "list_fit_tests": "pmdviz.api",
-    "list_methods": "pmdviz.api",
-    "list_targets": "pmdviz.api",
-    "points": "pmdviz.lessons.questions",
-    "race": "pmdviz.api",
-    "read_table": "pmdviz.api",
-    "register_target": "pmdviz.api",
-    "report": "pmdviz.lessons.questions",
-    "run": "pmdviz.api",
-    "sealed": "pmdviz.question_buttons",
-    "stein_mean": "pmdviz.experiments.fit_testing",
-    "sweep": "pmdviz.api",
-    "target": "pmdviz.api",
-    "test_fit": "pmdviz.api",
+    name: home
+    for home, names in {
+        "pmdviz.api": "RaceResult Run Session custom_target experiment list_experiments list_fit_tests list_methods "
+        "list_targets race read_table register_target run sweep target test_fit",
+        "pmdviz.engine.frame": "Frame",
+        "pmdviz.engine.recipe": "Recipe",
+        "pmdviz.errors": "InputError InputWarning TargetError",
+        "pmdviz.experiments.fit_testing": "stein_mean",
+        "pmdviz.experiments.race": "RaceRecipe",
+        "pmdviz.experiments.sweep": "Sweep",
+        "pmdviz.lab": "Lab Race",
+        "pmdviz.lessons.questions": "check points report",
+        "pmdviz.question_buttons": "Question sealed",
+        "pmdviz.targets.space": "Discrete",
+    }.items()
+    for name in names.split()
 }
-
-__all__ = [
-    "Discrete",
-    "Frame",
-    "InputError",
-    "InputWarning",
-    "Lab",
-    "Question",
-    "Race",
-    "RaceRecipe",
-    "RaceResult",
-    "Recipe",
-    "Run",
-    "Session",
-    "Sweep",
-    "TargetError",
-    "__version__",
-    "check",
-    "custom_target",
-    "experiment",
-    "list_experiments",
-    "list_fit_tests",
-    "list_methods",
-    "list_targets",
-    "points",
-    "race",
-    "read_table",
-    "register_target",
-    "report",
-    "run",
-    "sealed",
-    "stein_mean",
-    "sweep",
-    "target",
-    "test_fit",
-]
+__all__ = sorted([*_HOMES, "__version__"])
 
 
 def __getattr__(name: str) -> Any:

@@ -49,15 +49,7 @@ def list_targets() -> dict[str, dict[str, Any]]:
     Each option has a name, default, bounds, unit, help and when it acts.
     """
     every: dict[str, Any] = {**TARGETS, **offered()}
-    return {
-        name: {
-            "title": made.title,
-            "reference": made.source,
-            "about": made.about,
-            "options": knobs.table(made.Options),
-        }
-        for name, made in every.items()
-    }
+    return {name: {**_described(made), "options": knobs.table(made.Options)} for name, made in every.items()}
 
 
 def list_methods() -> dict[str, dict[str, Any]]:
@@ -85,30 +77,19 @@ def list_experiments() -> dict[str, dict[str, Any]]:
     """Every experiment: name -> title, about, reference, knobs (name, default, bounds, unit, help)."""
     from pmdviz.experiments.running import EXPERIMENTS  # joblib takes a tenth of a second
 
-    return {
-        name: {
-            "title": each.title,
-            "about": each.about,
-            "reference": each.source,
-            "knobs": knobs.table(each.Knobs),
-        }
-        for name, each in sorted(EXPERIMENTS.items())
-    }
+    return {name: {**_described(each), "knobs": knobs.table(each.Knobs)} for name, each in sorted(EXPERIMENTS.items())}
 
 
 def list_fit_tests() -> dict[str, dict[str, Any]]:
     """Every goodness-of-fit test: name -> title, about, reference, and whether it has a bandwidth."""
     from pmdviz.experiments.fit_statistics import FIT_TESTS
 
-    return {
-        name: {
-            "title": test.title,
-            "about": test.about,
-            "reference": test.source,
-            "has_bandwidth": test.has_bandwidth,
-        }
-        for name, test in FIT_TESTS.items()
-    }
+    return {name: {**_described(test), "has_bandwidth": test.has_bandwidth} for name, test in FIT_TESTS.items()}
+
+
+def _described(each: Any) -> dict[str, str]:
+    """Its title, what it is about, and its source."""
+    return {"title": each.title, "about": each.about, "reference": each.source}
 
 
 def target(name: str, **options: Any) -> Target:

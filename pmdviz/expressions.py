@@ -12,10 +12,10 @@ import math
 import operator
 import re
 import string
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 from pmdviz.errors import InputError, shown, unknown
 
@@ -32,19 +32,27 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
     "sqrt": math.sqrt,
 }
 Known = bool | float | str  # a value of an expression
-OPERATORS: dict[type, Callable[..., float]] = {
-    ast.Add: operator.add,
-    ast.Sub: operator.sub,
-    ast.Mult: operator.mul,
-    ast.Div: operator.truediv,
-    ast.Lt: operator.lt,
-    ast.LtE: operator.le,
-    ast.Gt: operator.gt,
-    ast.GtE: operator.ge,
-    ast.Eq: operator.eq,
-    ast.NotEq: operator.ne,
-    ast.In: lambda a, b: str(a) in str(b),
-    ast.NotIn: lambda a, b: str(a) not in str(b),  # codespell:ignore
+Tree = list[Any]  # [operator or function, Tree, ...], ["name", name] or ["value", value]
+SIGNS = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**", ast.And: "and", ast.Or: "or",
+    ast.Not: "not", ast.USub: "negative", ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==",
+    ast.NotEq: "!=", ast.In: "in", ast.NotIn: "not in",  # codespell:ignore
+}  # fmt: skip
+
+
+def _power(base: float, power: float) -> float:
+    if abs(power) > MOST_POWER or (base < 0 and power != int(power)):
+        raise NotKnown
+    return float(base) ** power
+
+
+OF_NUMBERS: dict[str, Callable[..., float]] = {
+    **{"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": _power},
+    **{"negative": operator.neg, **FUNCTIONS},
+}
+COMPARISONS: dict[str, Callable[..., bool]] = {
+    **{"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne},
+    **{"in": lambda a, b: str(a) in str(b), "not in": lambda a, b: str(a) not in str(b)},
 }
 BEFORE = re.compile(r"^(?P<goal>.+)\bbefore\s+(?P<clock>\w+)\s+(?P<number>[\d_]+)\s*$", re.S)
 
@@ -100,40 +108,36 @@ class Expression:
     def __post_init__(self) -> None:
         if not isinstance(self.text, str) or not 0 < len(self.text.strip()) <= LONGEST:
             raise InputError(f"an expression is a text of at most {LONGEST} characters; got {shown(self.text)}")
-        _check(self._tree, self.text, inside=False)
+        _ = self.tree
 
     @cached_property
-    def _tree(self) -> ast.expr:
+    def tree(self) -> Tree:
+        """The expression as nested lists, which a page evaluates too."""
         found = BEFORE.match(self.text)
         text = f"ever(({found['goal']}) and {found['clock']} <= {found['number']})" if found else self.text
         try:
-            return ast.parse(text.strip(), mode="eval").body
+            parsed = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             at = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
             raise InputError(
                 f"invalid expression: {self.text!r} ({error.args[0]}{at}); write one such as {EXAMPLE!r}"
             ) from None
+        return _tree(parsed, self.text, inside=False)
 
     @cached_property
     def names(self) -> frozenset[str]:
         """The names that it uses."""
-        called = {id(node.func) for node in ast.walk(self._tree) if isinstance(node, ast.Call)}
-        dotted = [node for node in ast.walk(self._tree) if isinstance(node, ast.Attribute)]
-        taken = called | {id(node.value) for node in dotted}
-        plain = (node for node in ast.walk(self._tree) if isinstance(node, ast.Name) and id(node) not in taken)
-        return frozenset(node.id for node in plain) | frozenset(map(ast.unparse, dotted))
+        return frozenset(parts[0] for head, *parts in _branches(self.tree) if head == "name")
 
     @property
     def over_history(self) -> bool:
         """Whether it is about more than the last frame."""
-        return any(
-            isinstance(node, ast.Call) and getattr(node.func, "id", "") in OVER_HISTORY for node in ast.walk(self._tree)
-        )
+        return any(head in OVER_HISTORY for head, *_ in _branches(self.tree))
 
     def value(self, scope: Scope) -> Known | None:
         """Its value; None where the run lacks one that it needs. Raises InputError for an unknown name."""
         try:
-            return _value(self._tree, scope, None)
+            return _value(self.tree, scope, None)
         except NotKnown:
             return None
         except InputError:
@@ -151,7 +155,8 @@ class Expression:
 
     def why(self, scope: Scope) -> str:
         """Itself and the values of its names, for a message: "tv < 0.1 (tv = 0.31)"."""
-        told = ", ".join(f"{name} = {_shown_value(scope.value(name))}" for name in sorted(self.names))
+        values = ((name, scope.value(name)) for name in sorted(self.names))
+        told = ", ".join(f"{name} = {f'{v:.4g}' if isinstance(v, float) else repr(v)}" for name, v in values)
         return f"{self.text} ({told})" if told else self.text
 
 
@@ -202,91 +207,77 @@ class Template:
             raise InputError(f"{spec!r} is not a format for {shown(value)}, in {self.text!r}") from None
 
 
-def _check(node: ast.AST, text: str, inside: bool) -> None:
-    """Refuse whatever is not in the language; `inside` a function over the history another one is refused too."""
-    match node:
-        case ast.Constant(value=bool() | int() | float() | str()):
-            return
-        case ast.Name() | ast.Attribute(value=ast.Name()):
-            return
-        case ast.BinOp(op=ast.Pow(), left=left, right=right):
-            children: list[ast.expr] = [left, right]
-        case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
-            children = [left, right]
-        case ast.UnaryOp(op=ast.USub() | ast.Not(), operand=operand):
-            children = [operand]
-        case ast.BoolOp(values=values):
-            children = values
-        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in OPERATORS for op in ops):
-            children = [left, *rest]
-        case ast.Call(func=ast.Name(id=name), args=args, keywords=[]):
-            inside = _checked_call(name, args, text, inside)
-            children = args
-        case _:
-            raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; got {text!r}")
-    for child in children:
-        _check(child, text, inside)
+def _branches(tree: Tree) -> Iterator[Tree]:
+    """A tree and every one in it."""
+    yield tree
+    if tree[0] not in ("name", "value"):
+        for part in tree[1:]:
+            yield from _branches(part)
 
 
-def _checked_call(name: str, args: list[ast.expr], text: str, inside: bool) -> bool:
-    known = [*FUNCTIONS, *OVER_HISTORY]
-    if name not in known:
-        raise unknown("function of an expression", name, known)
-    over = name in OVER_HISTORY
-    if over and (inside or len(args) != 1):
-        raise InputError(f"{name}(...) takes one expression without another function over the history; got {text!r}")
-    if not args:
-        raise InputError(f"{name}(...) needs a value; got {text!r}")
-    return inside or over
+def _tree(node: ast.expr, text: str, inside: bool) -> Tree:
+    """The tree of a part of `text`, refused where it is not in the language.
 
-
-def _value(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> Known:
+    `inside` a function over the history another one is refused too.
+    """
     match node:
         case ast.Constant(value=bool() | int() | float() | str() as value):
-            return value
-        case ast.Name(id=name):
-            return _named(name, scope, row)
-        case ast.Attribute(value=ast.Name(id=owner), attr=name):  # of one of several runs
-            return _named(f"{owner}.{name}", scope, row)
-        case ast.UnaryOp(op=op, operand=operand):
-            return not _value(operand, scope, row) if isinstance(op, ast.Not) else -_number(operand, scope, row)
-        case ast.BinOp(op=ast.Pow(), left=left, right=right):
-            base, power = _number(left, scope, row), _number(right, scope, row)
-            if abs(power) > MOST_POWER:
-                raise NotKnown
-            if base < 0 and power != int(power):
-                raise NotKnown
-            return float(base) ** power
-        case ast.BinOp(op=op, left=left, right=right):
-            return OPERATORS[type(op)](_number(left, scope, row), _number(right, scope, row))
-        case ast.BoolOp(op=op, values=values):
-            found = (_value(value, scope, row) for value in values)
-            return all(found) if isinstance(op, ast.And) else any(found)
-        case ast.Compare(left=left, ops=ops, comparators=rest):
-            sides = [_value(each, scope, row) for each in (left, *rest)]
-            pairs = zip(ops, sides, sides[1:], strict=False)
-            return all(OPERATORS[type(op)](a, b) for op, a, b in pairs)
-        case ast.Call(func=ast.Name(id=name), args=args) if name in OVER_HISTORY:
-            return OVER_HISTORY[name](_over(args[0], scope))
-        case ast.Call(func=ast.Name(id=name), args=args):
-            return FUNCTIONS[name](*(_number(each, scope, row) for each in args))
-    raise AssertionError(f"checked before: {ast.dump(node)}")
+            return ["value", value]
+        case ast.Name() | ast.Attribute(value=ast.Name()):  # the latter of one of several runs
+            return ["name", ast.unparse(node)]
+        case ast.BinOp(op=op, left=left, right=right) if type(op) in SIGNS:
+            head, parts = SIGNS[type(op)], [left, right]
+        case ast.UnaryOp(op=ast.USub() | ast.Not() as op, operand=operand):
+            head, parts = SIGNS[type(op)], [operand]
+        case ast.BoolOp(op=op, values=parts):
+            head = SIGNS[type(op)]
+        case ast.Compare(left=left, ops=ops, comparators=rest) if all(type(op) in SIGNS for op in ops):
+            sides = [_tree(each, text, inside) for each in (left, *rest)]
+            return ["and", *map(list, zip([SIGNS[type(op)] for op in ops], sides[:-1], sides[1:], strict=True))]
+        case ast.Call(func=ast.Name(id=head), args=parts, keywords=[]):
+            if head not in {*FUNCTIONS, *OVER_HISTORY}:
+                raise unknown("function of an expression", head, [*FUNCTIONS, *OVER_HISTORY])
+            if head in OVER_HISTORY and (inside or len(parts) != 1):
+                words = f"{head}(...) takes one expression without another function over the history"
+                raise InputError(f"{words}; got {text!r}")
+            if not parts:
+                raise InputError(f"{head}(...) needs a value; got {text!r}")
+            inside = inside or head in OVER_HISTORY
+        case _:
+            raise InputError(f"{ast.unparse(node)!r} is not allowed in an expression; got {text!r}")
+    return [head, *(_tree(part, text, inside) for part in parts)]
 
 
-def _number(node: ast.expr, scope: Scope, row: Mapping[str, float] | None) -> float:
+def _value(tree: Tree, scope: Scope, row: Mapping[str, float] | None) -> Known:
+    head, *parts = tree
+    if head == "value":
+        return parts[0]
+    if head == "name":
+        return _named(parts[0], scope, row)
+    if head in OVER_HISTORY:
+        return OVER_HISTORY[head](_over(parts[0], scope))
+    if head in OF_NUMBERS:
+        return OF_NUMBERS[head](*(_number(part, scope, row) for part in parts))
+    values = (_value(part, scope, row) for part in parts)
+    if head in COMPARISONS:
+        return COMPARISONS[head](*values)
+    return not next(values) if head == "not" else all(values) if head == "and" else any(values)
+
+
+def _number(tree: Tree, scope: Scope, row: Mapping[str, float] | None) -> float:
     """A value to compute with: of a text in a product a short expression could make a very long one."""
-    value = _value(node, scope, row)
+    value = _value(tree, scope, row)
     if isinstance(value, str):
         raise TypeError(f"{value!r} is a text, not a number")
     return value
 
 
-def _over(node: ast.expr, scope: Scope) -> list[tuple[float, float]]:
+def _over(tree: Tree, scope: Scope) -> list[tuple[float, float]]:
     """The values of an expression in every row that has what it needs, each with its iteration."""
     found = []
     for row in scope.rows():
         try:
-            found.append((row["iteration"], _number(node, scope, row)))
+            found.append((row["iteration"], _number(tree, scope, row)))
         except NotKnown:
             continue
     if not found:
@@ -304,7 +295,3 @@ def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise NotKnown
     return value
-
-
-def _shown_value(value: Known | None) -> str:
-    return f"{value:.4g}" if isinstance(value, float) else repr(value)

@@ -73,7 +73,7 @@ def atomic_write(given: Given) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _into_place(path: Path) -> Iterator[Path]:
-    part = _beside(path)
+    part = path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")  # unique, and not too long
     try:
         yield part
         part.replace(path)
@@ -89,11 +89,6 @@ def _into_stream(path: Path) -> Iterator[Path]:
         yield part
         with part.open("rb") as content, path.open("wb") as stream:
             shutil.copyfileobj(content, stream)
-
-
-def _beside(path: Path) -> Path:
-    """A new unique name in the folder of `path`, short enough wherever the name of `path` is."""
-    return path.with_name(f".{path.name[:50]}.{secrets.token_hex(4)}.part")
 
 
 def _is_stream(path: Path) -> bool:
@@ -121,6 +116,23 @@ def check_writable(given: Given) -> Path:
             raise InputError(f"cannot write {named}: you may not write to the folder {inside}; choose another")
     except OSError as error:
         raise _cannot_write(path, error) from error
+    return path
+
+
+def made_folder(given: str) -> Path:
+    """The folder of that name, which is created where it is missing. Raises InputError."""
+    try:
+        Path(given).mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"cannot write to {shown(given, 200)}: {error.strerror}; name another folder") from error
+    return Path(given)
+
+
+def check_html_path(given: str, what: str) -> Path:
+    """`given` as the path of a file that can be written and ends in .html. Raises InputError."""
+    path = check_writable(given)
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{what} writes a file that ends in .html, such as {what}.html; got {shown(given)}")
     return path
 
 

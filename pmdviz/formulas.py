@@ -11,6 +11,7 @@ import ast
 import difflib
 import math
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -202,53 +203,36 @@ def _check(node: ast.expr, text: str, depth: int) -> None:
     """Refuse whatever is not in the language."""
     if depth > DEEPEST:
         raise _refused(node, text, f"is more than {DEEPEST} operations deep inside others")
+    children: Sequence[ast.expr] = ()
     match node:
-        case ast.Constant(value=bool()):
-            pass
-        case ast.Constant(value=int() | float() as value):
-            return _check_number(node, text, value)
+        case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+            if abs(value) > sys.float_info.max:
+                raise _refused(node, text, "is too large a number: it must be below 1e308")
+        case ast.Name(id=name) if name in FUNCTIONS:
+            given = ", ".join(COORDINATES[: len(FUNCTIONS[name].slopes)])
+            raise _refused(node, text, f"is a function: write {name}({given})")
         case ast.Name(id=name):
-            return _check_name(node, text, name)
+            if name not in COORDINATES and name not in CONSTANTS:
+                raise _refused(node, text, f"is not known: {MADE_OF}")
         case ast.BinOp(op=op, left=left, right=right) if type(op) in OPERATORS:
-            return _check_all([left, right], text, depth)
+            children = [left, right]
         case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
-            return _check(operand, text, depth + 1)
+            children = [operand]
         case ast.Call(func=ast.Name(id=name), args=args, keywords=[]) if name in FUNCTIONS:
-            wanted = len(FUNCTIONS[name].slopes)
+            wanted, children = len(FUNCTIONS[name].slopes), args
             if len(args) != wanted:
                 words = f"must have {wanted} value{'s' * (wanted > 1)} in its brackets, and has {len(args)}"
                 raise _refused(node, text, words)
-            return _check_all(args, text, depth)
         case ast.Call(func=ast.Name(id=name), keywords=[]) if name not in (*COORDINATES, *CONSTANTS):
             near = difflib.get_close_matches(name, FUNCTIONS, n=1)
             hint = f"did you mean {near[0]}?" if near else f"the functions are {', '.join(FUNCTIONS)}"
             raise _refused(node.func, text, f"is not a function of a formula; {hint}")
         case ast.Call(keywords=[]):
             raise _refused(node, text, "is not a product: write * between the two")
-    raise _refused(node, text, f"is not allowed: {MADE_OF}")
-
-
-def _check_all(nodes: Sequence[ast.expr], text: str, depth: int) -> None:
-    for node in nodes:
-        _check(node, text, depth + 1)
-
-
-def _check_number(node: ast.expr, text: str, value: float) -> None:
-    try:
-        finite = math.isfinite(float(value))
-    except OverflowError:
-        finite = False
-    if not finite:
-        raise _refused(node, text, "is too large a number: it must be below 1e308")
-
-
-def _check_name(node: ast.expr, text: str, name: str) -> None:
-    if name in FUNCTIONS:
-        raise _refused(
-            node, text, f"is a function: write {name}({', '.join(COORDINATES[: len(FUNCTIONS[name].slopes)])})"
-        )
-    if name not in COORDINATES and name not in CONSTANTS:
-        raise _refused(node, text, f"is not known: {MADE_OF}")
+        case _:
+            raise _refused(node, text, f"is not allowed: {MADE_OF}")
+    for child in children:
+        _check(child, text, depth + 1)
 
 
 def _refused(node: ast.expr, text: str, why: str) -> InputError:

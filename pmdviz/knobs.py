@@ -151,12 +151,7 @@ def real_number(raw: Raw) -> float | None:
         value = float(raw)
     except (TypeError, ValueError, OverflowError):
         return None
-    return value if math.isfinite(value) else None
-
-
-def _parse_real(spec: KnobSpec, raw: Raw) -> float | None:
-    value = real_number(raw)
-    return None if value is None else value + 0.0  # -0.0 becomes 0.0: one canonical form
+    return value + 0.0 if math.isfinite(value) else None  # -0.0 becomes 0.0: one canonical form
 
 
 def whole_number(raw: Raw) -> int | None:
@@ -205,7 +200,7 @@ def _parse_flag(spec: KnobSpec, raw: Raw) -> bool | None:
 
 
 _PARSERS: dict[str, Callable] = {
-    "real": _parse_real,
+    "real": lambda spec, raw: real_number(raw),
     "whole": lambda spec, raw: whole_number(raw),
     "choice": _parse_choice,
     "flag": _parse_flag,
@@ -274,11 +269,6 @@ def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
     return {other: value if isinstance(value, tuple) else (value,) for other, value in pairs}
 
 
-def _among(value: Value, allowed: tuple) -> bool:
-    """Whether a value is one of those, where A_FILE means the path of any file."""
-    return value in allowed or (A_FILE in allowed and names_file(value))
-
-
 FIELD = re.compile(r"^(\w+): (.+(?:\n {4}.+)*)", re.MULTILINE)
 
 
@@ -325,7 +315,11 @@ class Knobs:
         only_if = cls.specs()[name].only_if
         if only_if is None:
             return True
-        return any(_among(values[other], allowed) and cls.matters(other, values) for other, allowed in only_if.items())
+        return any(
+            (values[other] in allowed or (A_FILE in allowed and names_file(values[other])))
+            and cls.matters(other, values)
+            for other, allowed in only_if.items()
+        )
 
     @classmethod
     def defaults(cls) -> Self:

@@ -77,17 +77,13 @@ def show(question: Question) -> AnswerButtons | None:
         return None
     from IPython.display import Markdown, display
 
-    question.name = _name_of(question, ipython.user_ns) or question.name
+    names = [name for name, value in [*ipython.user_ns.items()] if value is question and not name.startswith("_")]
+    question.name = names[0] if names else question.name
     display(Markdown(question.words))
     if hasattr(ipython, "kernel") and importlib.util.find_spec("ipywidgets"):
         return AnswerButtons(question)
     display(Markdown(_by_hand(question)))
     return None
-
-
-def _name_of(question: Question, names: dict[str, Any]) -> str:
-    """The variable of the notebook that holds it; "" where there is none."""
-    return next((name for name, value in [*names.items()] if value is question and not name.startswith("_")), "")
 
 
 def _ipython() -> Any:
@@ -119,7 +115,7 @@ class AnswerButtons:
         self._say("Choose an answer." if question.choices else "Type a number and press Enter.")
         self._whole = widgets.VBox([widgets.HBox([*self.answers, self.confidence]), self.said])
         words = _by_hand(question)  # for a front end without widgets
-        data, metadata = _bundle(self._whole)
+        data, metadata = _ipython().display_formatter.format(self._whole)  # metadata of its own: Colab looks there
         self._place = display(
             {**data, "text/plain": words, "text/markdown": words}, metadata=metadata, raw=True, display_id=True
         )
@@ -167,11 +163,6 @@ class AnswerButtons:
 
     def _say(self, words: str) -> None:
         self.said.value = f'<span role="status">{escape(words)}</span>'
-
-
-def _bundle(widget: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What a front end is sent to draw a widget, and metadata of its own (Colab looks there)."""
-    return _ipython().display_formatter.format(widget)
 
 
 def sealed(task: str, packed: str) -> Any:

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -19,64 +20,44 @@ DEPLOY = Path(__file__).parents[1] / "deploy"
 NO_NGINX = "no nginx found: install it (Debian, Ubuntu: apt-get install nginx; macOS: brew install nginx)"
 
 
-def nginx():
-    found = shutil.which("nginx") or shutil.which("/usr/sbin/nginx")
-    if found is None:
-        pytest.skip(NO_NGINX)
-    return found
-
-
 def two_free_ports():
     for _ in range(50):
         port = free_port()
-        try:
-            with socket.socket() as probe:
-                probe.bind(("127.0.0.1", port + 1))
+        with suppress(OSError), socket.socket() as probe:
+            probe.bind(("127.0.0.1", port + 1))
             return port
-        except OSError:
-            continue
     raise AssertionError("no two free ports beside each other")
-
-
-def answers(port, process):
-    await_answer(process, f"http://127.0.0.1:{port}/liveness", 90)
 
 
 def config(folder, front, first):
     """The config of the docs inside a whole one that needs no rights, with the ports of this test."""
     text = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
-    text = (
-        text.replace("5006", str(first))
-        .replace("5007", str(first + 1))
-        .replace("listen 80", f"listen 127.0.0.1:{front}")
-    )
-    paths = "".join(
-        f"{what}_temp_path {folder}/{what};\n" for what in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    whole = (
-        f"pid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\nhttp {{\naccess_log off;\n{paths}{text}}}\n"
-    )
+    for old, new in (("5006", first), ("5007", first + 1), ("listen 80", f"listen 127.0.0.1:{front}")):
+        text = text.replace(old, str(new))
+    paths = "".join(f"{it}_temp_path {folder}/{it};\n" for it in "client_body proxy fastcgi uwsgi scgi".split())
+    whole = f"pid {folder}/pid; error_log {folder}/error.log; events {{}} http {{ access_log off; {paths}{text}}}"
     (folder / "nginx.conf").write_text(whole, encoding="utf-8")
     return folder / "nginx.conf"
 
 
 @pytest.mark.nightly
 def test_two_processes_behind_nginx_with_websockets(tmp_path):
-    program, front, first = nginx(), free_port(), two_free_ports()
+    program, front, first = shutil.which("nginx") or shutil.which("/usr/sbin/nginx"), free_port(), two_free_ports()
+    if program is None:
+        pytest.skip(NO_NGINX)
     serve = [sys.executable, "-m", "pmdviz", "serve", "--num-procs", "2", "--port", str(first)]
     serve += ["--allow-websocket-origin", f"127.0.0.1:{front}"]
     lab = subprocess.Popen(serve, stdout=subprocess.DEVNULL)
     proxy = subprocess.Popen([program, "-c", str(config(tmp_path, front, first)), "-g", "daemon off;"])
     try:
         for port in (first, first + 1, front):
-            answers(port, lab if port != front else proxy)
+            await_answer(lab if port != front else proxy, f"http://127.0.0.1:{port}/liveness", 90)
         crowd = Crowd(f"http://127.0.0.1:{front}")
         clients = crowd.join(4)
         for client in clients:
             crowd.do(client.until(lambda client=client: client.iteration >= 3))
-        assert {client.wire.cookies["pmdviz_at"] for client in clients} == {
-            f"127.0.0.1:{port}" for port in (first, first + 1)
-        }
+        places = {client.wire.cookies["pmdviz_at"] for client in clients}
+        assert places == {f"127.0.0.1:{port}" for port in (first, first + 1)}
         assert crowd.errors == []
         children = psutil.Process(lab.pid).children()
         lab.send_signal(signal.SIGTERM)

@@ -5,6 +5,7 @@ import importlib.util
 import re
 import shlex
 import tomllib
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import parse_qs
 
@@ -21,7 +22,6 @@ SOONER = {  # what of a page is made smaller, so that it ends soon
     "export.md": {"20_000": "300", "frames=50": "frames=3"},
     "sweeps.md": {"seeds=4,": "seeds=2, workers=1,"},
 }
-QUICK = {"first-steps.md"}
 PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
 
@@ -55,34 +55,18 @@ def first_steps(dying, kept, **_):
     assert ess[0] < 10 and 200 < ess[1] and tv[1] < 0.55 * tv[0]
 
 
-def race(result, **_):
-    assert [entry["method"] for entry in result.summary] == ["pmd", "pmd:warm_start=true", "smc", "sgld:batch_size=50"]
-    assert len(result.rows) == len(result.to_frame()) == 12
-
-
-def own_data(run, **_):
-    assert run.target.num_data == 12 and run.final.metrics["tv"] < 0.6
-
-
 def own_model(again, mine, run, **_):
     assert again.history["tv"][-1] < 0.3 and mine.exact is not None and run.final.metrics["mean_error"] < 0.4
 
 
-PROMISED = {
-    "first-steps.md": first_steps,
-    "your-own-model.md": own_model,
-    "compare-runs.md": race,
-    "use-your-data.md": own_data,
-}
+PROMISED = {"first-steps.md": first_steps, "your-own-model.md": own_model}
+PAGES_OF_PYTHON = [page for page in PAGES if page.name not in ELSEWHERE and python_of(page)]
+TIERS = {"first-steps.md": ()}
 
 
 @pytest.mark.parametrize(
     "page",
-    [
-        pytest.param(page, id=page.name, marks=() if page.name in QUICK else pytest.mark.nightly)
-        for page in PAGES
-        if page.name not in ELSEWHERE and python_of(page)
-    ],
+    [pytest.param(page, id=page.name, marks=TIERS.get(page.name, pytest.mark.nightly)) for page in PAGES_OF_PYTHON],
 )
 def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -95,11 +79,6 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     PROMISED.get(page.name, lambda **_: None)(**scope)
 
 
-def test_every_recipe_is_one():
-    texts = [block.text for page in PAGES for block in blocks(page) if block.language == "json"]
-    assert texts and all(pmdviz.Recipe.from_json(text) for text in texts)
-
-
 # Commands: no more than argparse says without running them.
 
 
@@ -107,13 +86,8 @@ def simple_commands(line):
     """The words of each command of a line, without its comment."""
     words = shlex.shlex(line, posix=True, punctuation_chars="&|;()")
     words.whitespace_split, words.commenters = True, "#"
-    commands: list[list[str]] = [[]]
-    for word in words:
-        if set(word) <= set("&|;()"):
-            commands.append([])
-        else:
-            commands[-1].append(word)
-    return [command for command in commands if command]
+    parts = groupby(words, lambda word: set(word) <= set("&|;()"))
+    return [[*command] for between, command in parts if not between]
 
 
 def check_command(words):
@@ -149,7 +123,7 @@ def check_ours(rest):
     assert getattr(options, part) in valid, options
 
 
-def test_every_command_line_is_one():
+def test_every_command_line_and_recipe_is_one_and_a_command_in_the_text_has_the_flags_that_it_names():
     for page in PAGES:
         for line in (line for block in blocks(page) for line in command_lines(block)):
             for words in simple_commands(line):
@@ -157,9 +131,6 @@ def test_every_command_line_is_one():
                     check_command(words)
                 except (AssertionError, pmdviz.InputError) as error:
                     raise AssertionError((page.name, line)) from error
-
-
-def test_a_command_in_the_text_has_the_flags_that_it_names():
     for page in PAGES:
         for code in code_in_text(page):
             found = re.fullmatch(r"(?:\$ )?(?:python -m )?pmdviz ([a-z]+)\b(.*)", code)
@@ -167,3 +138,5 @@ def test_a_command_in_the_text_has_the_flags_that_it_names():
                 main._check_command([found[1]])
                 known = parser_of(found[1]).commands.choices[found[1]]._option_string_actions
                 assert {*re.findall(r"(?<!\S)--[\w-]+", found[2])} <= {*known}, (page.name, code)
+    texts = [block.text for page in PAGES for block in blocks(page) if block.language == "json"]
+    assert texts and all(pmdviz.Recipe.from_json(text) for text in texts)

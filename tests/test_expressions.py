@@ -15,18 +15,13 @@ class Values:
     """A scope of plain values and rows."""
 
     def __init__(self, rows=(), constants=(), **values):
-        self._rows, self._constants, self._values = rows, constants, values
+        self._values = values
+        self.rows, self.constant = lambda: rows, lambda name: name in constants
 
     def value(self, name):
         if name not in self._values:
             raise InputError(f"unknown: {name}")
         return self._values[name]
-
-    def rows(self):
-        return self._rows
-
-    def constant(self, name):
-        return name in self._constants
 
 
 ROWS = [
@@ -54,14 +49,7 @@ def larger(inner):
 
 arithmetic = st.recursive(leaves, larger, max_leaves=8)
 compared = st.tuples(arithmetic, st.sampled_from(["<", "<=", ">", ">=", "==", "!="]), arithmetic).map(" ".join)
-logic = st.recursive(
-    compared,
-    lambda inner: st.one_of(
-        st.tuples(inner, st.sampled_from(["and", "or"]), inner).map("({0[0]} {0[1]} {0[2]})".format),
-        inner.map("not ({})".format),
-    ),
-    max_leaves=4,
-)
+logic = st.tuples(compared, st.sampled_from(["and", "or", "and not", "or not"]), compared).map(" ".join)
 
 
 @given(arithmetic | logic, numbers, numbers)
@@ -75,7 +63,7 @@ def test_it_computes_what_python_would(text, a, b):
     assert value_of(text, Values(a=a, b=b)) == expected
 
 
-def test_values():
+def test_values_and_functions_over_the_history():
     for text, expected in [
         ("2 ** 3 - 1", 7.0),
         ("0.9 <= tv or 0.2 < tv <= 0.25", True),
@@ -85,16 +73,12 @@ def test_values():
         ("ess < 0.5 * m", False),
     ]:
         assert value_of(text) == pytest.approx(expected), text
-
-
-def test_functions_over_the_history():
     for text, expected in [
         ("lowest(ess)", 4.0),
         ("highest(ess)", 100.0),
         ("first(tv)", 0.5),  # at iteration 0 there is none
         ("ever(ess < 5)", True),
         ("always(ess > 5)", False),
-        ("when(ess < 5)", 5),
         ("when(ess < 0.1 * m)", 5),
         ("when(ess < 1)", None),
         ("tv < 0.3 before visited 80", False),
@@ -104,26 +88,17 @@ def test_functions_over_the_history():
         assert value_of(text) == expected and Expression(text).over_history, text
 
 
-def test_what_the_history_does_not_have_is_not_taken_for_every_frame():
+def test_what_is_not_known_is_none_and_what_the_history_lacks_is_not_taken_for_every_frame():
     """The present value of a name without a column would make any goal reached at the start."""
     scope = Values(ROWS, constants={"m"}, lightest_mode=0.4, m=100)
     for text in ("lightest_mode > 0.3 before visited 10", "highest(lightest_mode)"):
         refused("the history has no lightest_mode", value_of, text, scope)
     assert not Expression("lightest_mode > 0.3").over_history
-
-
-def test_what_is_not_known_is_none_and_does_not_hold():
     for text in ("lost < 1", "1 / (m - 100)", "exp(1000)", "m ** 65", "log(m - 100)", "(-8) ** 0.5", "lowest(nothing)"):
         scope = Values([{"iteration": 0, "nothing": math.nan}], lost=None, m=100, nothing=1.0)
         assert value_of(text, scope) is None and not Expression(text).holds(scope)
     assert value_of("tv > 1 and lost < 1") is False  # where it does not matter it is not asked for
     assert value_of("x < 1", Values(x=math.nan)) is None
-
-
-def test_its_names_and_why():
-    expression = Expression('lowest(ess) < 0.1 * m and "x" in caveat and plain.tv > 0.123456')
-    assert expression.names == {"ess", "m", "caveat", "plain.tv"}
-    assert Expression("tv < 0.1").why(RUN) == "tv < 0.1 (tv = 0.25)" and Expression("1 < 2").why(RUN) == "1 < 2"
 
 
 def test_everything_else_is_refused():
@@ -136,14 +111,7 @@ def test_everything_else_is_refused():
         "lowest(ess) < 1 before visited 9",
         "+" * 300 + "1", "1 +" * 133, "9" * (LONGEST + 1), 7, None, "\x00",
     ]:  # fmt: skip
-        try:
-            Expression(text)
-        except InputError:
-            continue
-        pytest.fail(f"taken: {text!r}")
-
-
-def test_names_of_pythons_own_are_names_of_a_run_and_texts_are_not_computed_with():
+        refused("", Expression, text)
     for text in ("tw < 1", "__class__", "tv.__class__ < 1", "__name__.__dict__ == 1"):
         refused("unknown: (tw|.*__)", value_of, text, Values(tv=1))
     for text in ('"ab" * 3', '"a" + "b"', "caveat * 1000", "-caveat", '"a" ** 2', "sqrt(caveat)", "caveat < 1"):
@@ -159,15 +127,14 @@ def test_any_text_is_an_expression_or_a_sentence_says_why_not(text):
     assert all(isinstance(name, str) for name in expression.names)
 
 
-def test_a_sentence_has_its_numbers():
+def test_names_why_and_a_sentence_with_its_numbers():
+    expression = Expression('lowest(ess) < 0.1 * m and "x" in caveat and plain.tv > 0.123456')
+    assert expression.names == {"ess", "m", "caveat", "plain.tv"}
+    assert Expression("tv < 0.1").why(RUN) == "tv < 0.1 (tv = 0.25)" and Expression("1 < 2").why(RUN) == "1 < 2"
     template = Template("ESS fell to {100 * lowest(ess) / m:.0f} % at iteration {when(ess < 5)}, {{so}}.")
     assert template.words(RUN) == "ESS fell to 4 % at iteration 5, {so}."
     assert template.names == {"ess", "m"} and template.over_history and not Template("TV {tv}").over_history
-
-
-def test_a_sentence_without_an_expression_or_its_number_is_refused():
     for text in ("{tv", "tv}", "{}", "{tv[0]}", "{tv.a.b}", "{tv!r:>{m}}"):
-        with pytest.raises(InputError):
-            Template(text).words(RUN)
+        refused("", lambda text=text: Template(text).words(RUN))
     refused("'lost' is not known in this run", Template("TV is {lost:.2f}.").words, RUN)
     refused("'.2q' is not a format for", Template("TV is {tv:.2q}.").words, RUN)

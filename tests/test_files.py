@@ -45,7 +45,7 @@ def test_a_link_stays_a_link_and_what_it_names_is_replaced(tmp_path, kind):
         assert os.listdir(far.parent) == os.listdir(near.parent) == [name]
 
 
-def test_more_than_a_fifo_holds_goes_through_it_while_it_is_read(tmp_path):
+def test_a_fifo_gets_a_text_while_it_is_read_and_is_not_waited_for_as_a_table(tmp_path):
     fifo, got = tmp_path / "fifo", []
     os.mkfifo(fifo)
     reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
@@ -53,12 +53,9 @@ def test_more_than_a_fifo_holds_goes_through_it_while_it_is_read(tmp_path):
     write_text(str(fifo), "x" * 1_000_000)
     reader.join(30)
     assert got == ["x" * 1_000_000 + "\n"]
-
-
-def test_a_table_that_is_no_file_is_refused_and_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "t.csv")
     refused(r"cannot read '.*t.csv' as a table of a sweep: it is not a regular file", write_table, tmp_path / "t.csv")
-    assert os.listdir(tmp_path) == ["t.csv"]
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "t.csv"]
 
 
 def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
@@ -81,7 +78,7 @@ PLACES = {
 }
 
 
-def test_a_place_that_cannot_be_written_to_is_one_sentence(tmp_path):
+def test_a_place_or_a_name_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     (tmp_path / "folder").mkdir()
     (tmp_path / "loop").symlink_to(tmp_path / "loop")
@@ -89,9 +86,6 @@ def test_a_place_that_cannot_be_written_to_is_one_sentence(tmp_path):
         with pytest.raises(InputError, match=f"cannot write .*: .*({words})") as error:
             write(tmp_path / name)
         assert "\n" not in str(error.value) and sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
-
-
-def test_what_cannot_be_the_name_of_a_file_is_refused(monkeypatch, tmp_path):
     monkeypatch.setenv("HOME", str(tmp_path))
     assert file_path("~/x.json") == tmp_path / "x.json"
     check_text_path("-")
@@ -101,12 +95,9 @@ def test_what_cannot_be_the_name_of_a_file_is_refused(monkeypatch, tmp_path):
         refused("a file needs a path that ends in its name", file_path, given)
 
 
-def test_nothing_that_json_lacks_is_left_in_mappings_and_lists():
+def test_nothing_that_json_lacks_is_left_in_mappings_and_lists(tmp_path):
     given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
     assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}
-
-
-def test_a_script_is_read_whole_or_by_its_parts(tmp_path):
     file = tmp_path / "a.js"
     file.write_text("// == one: what it does\nlet a\n// == two\nlet b\n/* == three */\nlet c\n", encoding="utf-8")
     assert static_text(file).count("let") == 3

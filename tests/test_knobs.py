@@ -129,9 +129,6 @@ def test_a_page_shows_words_and_no_identifiers():
             assert len({*spec.words.values()}) == len(spec.words), (home, name)
             shown_words = [spec.label, spec.help, *spec.words.values()]
             assert spec.label != name and not any(re.search("[_`]", words) for words in shown_words), (home, name)
-
-
-def test_a_page_says_the_label_where_python_says_the_name():
     knobs = METHODS["pmd"].Knobs
     for name, raw, label in [
         ("num_particles", "abc", "Particles m must be a whole number"),
@@ -146,7 +143,7 @@ def test_a_page_says_the_label_where_python_says_the_name():
     assert error.value.on_page == "Warm start needs Batches set to “shuffled passes”"
 
 
-def test_numbers_as_people_and_numpy_write_them():
+def test_numbers_as_people_and_numpy_write_them_and_anything_can_be_shown():
     spec = METHODS["pmd"].Knobs.specs()["n0"]
     for text, value in [("20,000", 20000.0), ("1,234.5", 1234.5), (" 5e-2 ", 0.05), ("+3", 3.0)]:
         assert spec.parse(text) == value
@@ -159,19 +156,23 @@ def test_numbers_as_people_and_numpy_write_them():
     assert knobs.replaced(eta=1.0).eta == 1.0 and knobs.eta == 0.5 and make({"eta": 1}) != make({"eta": 2})
     assert make({"eta": 1}) == make({"eta": "1.0"}) and hash(make({"eta": 1})) == hash(make({"eta": 1.0}))
 
+    class Nasty:
+        def __repr__(self):
+            raise RuntimeError("no")
 
-def test_a_width_goes_to_the_default_of_a_new_rule_unless_it_is_given():
+    assert shown(Nasty()) == "something of type Nasty" and shown(10**5000) == "something of type int"
+    assert "\n" not in shown("a\nb") and "\n" not in shown(np.eye(3)) and len(shown("x" * 1000)) == 60
+    assert "valid names: none" in str(unknown("thing", "x", []))
+
+
+def test_a_width_follows_its_rule_and_a_knob_matters_while_what_it_depends_on_does():
     knobs = METHODS["pmd"].Knobs.checked({})
     assert (knobs.bandwidth_rule, knobs.bandwidth) == ("shaped", 1.0)
     assert knobs.replaced(bandwidth_rule="local").bandwidth == METHODS["svgd"].Knobs.checked({}).bandwidth == 0.75
-    assert knobs.replaced(bandwidth_rule="isotropic").bandwidth == 0.1
     assert knobs.replaced(bandwidth_rule="isotropic", bandwidth=0.3).bandwidth == 0.3
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="shaped").bandwidth == 0.3
     assert METHODS["pmd"].Knobs.checked({"bandwidth_rule": "isotropic"}).bandwidth == 0.1
     assert knobs.replaced(bandwidth=0.3).replaced(bandwidth_rule="isotropic").bandwidth == 0.1
-
-
-def test_a_knob_matters_while_what_it_depends_on_does():
     declared = METHODS["pmd"].Knobs
 
     def matters(name, **values):
@@ -183,18 +184,6 @@ def test_a_knob_matters_while_what_it_depends_on_does():
     assert matters("smoothness", bandwidth_rule="isotropic", schedule="theorem6")
     assert matters("growth_exponent", growth="power") and not matters("growth_exponent", growth="jump")
     assert not matters("growth_exponent", growth="power", policy="never"), "growth itself is idle then"
-
-
-def test_shown_survives_anything():
-    class Nasty:
-        def __repr__(self):
-            raise RuntimeError("no")
-
-    assert shown(Nasty()) == "something of type Nasty"
-    assert shown(10**5000) == "something of type int"
-    assert "\n" not in shown("a\nb") and "\n" not in shown(np.eye(3))
-    assert len(shown("x" * 1000)) == 60
-    assert "valid names: none" in str(unknown("thing", "x", []))
 
 
 # Every knob and every option of it does something.

@@ -17,7 +17,7 @@ def no_limits(monkeypatch):
         monkeypatch.setenv(variable(name), "")
 
 
-def test_a_variable_without_a_limit_is_refused(monkeypatch):
+def test_a_variable_without_a_limit_is_refused_and_a_misspelt_one_gets_the_nearest_name(monkeypatch):
     for name in LIMITS:
         words = rf"^{variable(name)} must be a whole number at least [\d,]+ .*got '"
         with monkeypatch.context() as patch:
@@ -25,9 +25,6 @@ def test_a_variable_without_a_limit_is_refused(monkeypatch):
                 patch.setenv(variable(name), raw)
                 for ask in (check_limits, lambda name=name: limit(name), lambda: set_limits({})):
                     refused(words, ask)
-
-
-def test_a_misspelt_variable_gets_a_word_and_the_nearest_name(monkeypatch):
     for name, meant in [("MAX_SESSION", "MAX_SESSIONS"), ("THREAD", "THREADS"), ("MAXPARTICLES", "MAX_PARTICLES")]:
         with monkeypatch.context() as patch:
             patch.setenv(f"PMDVIZ_{name}", "1")
@@ -38,7 +35,7 @@ def test_a_misspelt_variable_gets_a_word_and_the_nearest_name(monkeypatch):
     check_limits()
 
 
-def test_a_variable_has_the_bounds_of_its_flag(monkeypatch):
+def test_a_variable_has_the_bounds_of_its_flag_and_both_are_read_alike(monkeypatch):
     for name in LIMITS:
         with monkeypatch.context() as patch:
             for raw in (LIMITS[name].least - 1, MOST + 1):
@@ -48,19 +45,16 @@ def test_a_variable_has_the_bounds_of_its_flag(monkeypatch):
             for raw in (LIMITS[name].least, MOST):
                 patch.setenv(variable(name), f" {raw} ")
                 assert limit(name) == raw, name
-
-
-def test_flags_and_variables_are_read_alike_and_a_flag_goes_first(monkeypatch):
     for raw in ("2e3", "2,000", "2000"):
         set_limits({"max_particles": raw})
         monkeypatch.setenv(variable("max_budget"), raw)
         assert limit("max_particles") == limit("max_budget") == 2000
     monkeypatch.setenv(variable("max_sessions"), "abc")
-    set_limits({"max_sessions": "3"})
+    set_limits({"max_sessions": "3"})  # a flag goes first
     assert limit("max_sessions") == 3
 
 
-def test_serve_refuses_before_it_starts(monkeypatch, capsys):
+def test_serve_refuses_before_it_starts_and_under_panel_serve_every_page_is_the_sentence(monkeypatch, capsys):
     monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
     for arguments, words in (
         (["--max-sessions", "many"], "--max-sessions must be a whole number"),
@@ -71,9 +65,6 @@ def test_serve_refuses_before_it_starts(monkeypatch, capsys):
         assert words in capsys.readouterr().err
     monkeypatch.setenv(variable("max_step_ms"), "1 s")
     assert main(["serve"]) == 2 and "PMDVIZ_MAX_STEP_MS must be a whole number" in capsys.readouterr().err
-
-
-def test_under_panel_serve_every_page_is_the_sentence(monkeypatch):
     monkeypatch.setenv(variable("max_sessions"), "<b>")
     text = pages._scripted_page().main[0].object
     assert "limits cannot be used: PMDVIZ_MAX_SESSIONS must be a whole number" in text

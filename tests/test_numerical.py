@@ -64,14 +64,20 @@ def sound(session):
     return frame
 
 
+def run_soundly(target, **knobs):
+    """The last frame; every one is finite, and its weights are weights."""
+    session = Session(Recipe(target, **{"batch_size": 5, **knobs}))
+    while not session.done:
+        session.advance()
+        sound(session)
+    return session.frame
+
+
 @looped("policy, nats", [("never", 690.8), ("always", 1e5), ("ess", 1e150)])
 def test_likelihoods_of_1e_300_and_far_below(policy, nats):
     """Every datum has likelihood e^-nats times something that differs between particles."""
     target = target_of(lambda theta, batch: -len(batch) * (nats + (theta**2).sum(axis=1)))
-    session = Session(Recipe(target, num_particles=60, batch_size=5, policy=policy, budget=100))
-    while not session.done:
-        session.advance()
-        sound(session)
+    run_soundly(target, num_particles=60, policy=policy, budget=100)
 
 
 @pytest.mark.parametrize("policy", ["always", "ess"])
@@ -89,26 +95,19 @@ def test_a_single_particle_with_likelihood_survives_and_multiplies(policy):
     sound(session)
 
 
-@pytest.mark.parametrize("rule", ["local", "isotropic"])
+@looped("rule", ["local", "isotropic"])
 def test_particles_that_coincide_come_apart_at_the_first_rejuvenation(rule):
     """A prior whose few draws all coincide, though the many that find its scale do not."""
     prior = lambda rng, n: np.full((n, 2), 0.5) if n < 1000 else rng.standard_normal((n, 2))  # noqa: E731
     target = target_of(lambda theta, batch: -len(batch) * (theta**2).sum(axis=1), sample_prior=prior)
-    knobs = {"num_particles": 30, "batch_size": 5, "policy": "always", "bandwidth_rule": rule, "draws": "independent"}
-    session = Session(Recipe(target, budget=40, **knobs))
-    while not session.done:
-        session.advance()
-        sound(session)
-    assert len(np.unique(session.frame.particles, axis=0)) == 30
+    knobs = {"num_particles": 30, "policy": "always", "bandwidth_rule": rule, "draws": "independent"}
+    assert len(np.unique(run_soundly(target, budget=40, **knobs).particles, axis=0)) == 30
 
 
-@pytest.mark.parametrize("distance", [1e4, 1e8])
+@looped("distance", [1e4, 1e8])
 def test_particles_that_start_far_away_keep_weights_that_are_weights(distance):
     target = target_of(
         lambda theta, batch: -0.5 * len(batch) * ((theta - distance) ** 2).sum(axis=1),
         sample_prior=lambda rng, n: distance + rng.standard_normal((n, 2)),
     )
-    session = Session(Recipe(target, num_particles=50, batch_size=5, policy="always", budget=50))
-    while not session.done:
-        session.advance()
-        sound(session)
+    run_soundly(target, num_particles=50, policy="always", budget=50)

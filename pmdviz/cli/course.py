@@ -1,30 +1,39 @@
-"""`pmdviz notebooks`: the course in the form of students, without right values, or with the key for instructors."""
+"""`pmdviz notebooks`, `demos` and `answers`: the course, what a lecturer shows, and what students hand in.
+
+The notebooks are in the form of students, without right values, or with the key for instructors.
+"""
 
 from __future__ import annotations
 
 import argparse
 import base64
 import copy
+import csv
+import io
 import json
 import re
 import tempfile
 import zlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from string import Template
 from typing import Any
 
 from pmdviz.cli.tools import folders
 from pmdviz.errors import InputError, shown
-from pmdviz.files import atomic_write
+from pmdviz.files import atomic_write, check_html_path, made_folder, write_json, write_text
 
 # `pmdviz notebooks`: copy the course out of the installed package.
 
 
 def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz notebooks`: a folder."""
-    parser.add_argument("folder", metavar="DIR", help="folder for the copies, created if missing")
-    parser.add_argument("--force", action="store_true", help="overwrite files of the same names")
-    parser.add_argument("--colab", metavar="OWNER/NAME", help="begin each with a badge that opens it in Colab")
+    add = parser.add_argument
+    add("folder", metavar="DIR", help="folder for the copies, created if missing")
+    add("--force", action="store_true", help="overwrite files of the same names")
+    add("--colab", metavar="OWNER/NAME", help="begin each with a badge that opens it in Colab")
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--student", action="store_true", help="no solutions, right values sealed, a cell that hands in")
     form.add_argument("--instructor", action="store_true", help="run them all and write the key with every answer")
@@ -44,14 +53,10 @@ def notebooks(options: argparse.Namespace) -> None:
     """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
     if not options.folder:
         raise InputError("notebooks needs the name of a folder, or . for the present one; got ''")
-    sources, folder = course(), Path(options.folder)
-    try:
-        there = [source.name for source in sources if (folder / source.name).exists()]
-        if there and not options.force:
-            raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(f"cannot write to {shown(str(folder), 200)}: {error.strerror}; name another folder") from error
+    sources, folder = course(), made_folder(options.folder)
+    there = [source.name for source in sources if (folder / source.name).exists()]
+    if there and not options.force:
+        raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
     for source in sources:
         text = _form(source, options)
         with atomic_write(folder / source.name) as part:
@@ -219,7 +224,7 @@ def printed(cell: Any) -> str:
 def section(notebook: Any, executed: Any) -> str:
     """The part of the key about one notebook."""
     title = notebook.cells[0].source.split("\n")[0].removeprefix("# ")
-    parts, run, exercises = [f"## {title}"], [], 0
+    parts, run = [f"## {title}"], []
     for cell in executed.cells:
         kind = tags(cell)
         if "run" in kind:
@@ -229,8 +234,8 @@ def section(notebook: Any, executed: Any) -> str:
         elif "told" in kind:
             parts += [_question(json.loads(printed(cell))), _figures(*run)]
         elif "exercise" in kind:
-            exercises += 1
-            parts.append(_exercise(cell))
+            words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
+            parts.append(re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip())
         elif "told-check" in kind:
             parts.append(_check(json.loads(printed(cell))))
         elif "solution" in kind:
@@ -249,11 +254,6 @@ def _question(told: dict[str, Any]) -> str:
             for letter, words in told["choices"].items()
         ]
     return "\n".join([f"**Question.** {told['text']}", "", *lines])
-
-
-def _exercise(cell: Any) -> str:
-    words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
-    return re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip()
 
 
 def _check(told: dict[str, Any]) -> str:
@@ -280,3 +280,151 @@ def write_key(notebooks: list[Path], folder: Path) -> Path:
     with atomic_write(folder / KEY) as part:
         part.write_text("\n".join(parts), encoding="utf-8")
     return folder / KEY
+
+
+# `pmdviz demos`: the list, or a page with links, QR codes and measured answers.
+
+HERE = "http://localhost:5006"
+
+
+def demos_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz demos`."""
+    add = parser.add_argument
+    add("file", nargs="?", metavar="FILE.html", help="play each demo and write a page with QR codes and answers")
+    add("--server", metavar="URL", default=HERE, help="address of your lab, for the links (default: %(default)s)")
+    add("--markdown", action="store_true", help="print the page of the docs, without answers")
+
+
+def demos(options: argparse.Namespace) -> None:
+    """List them, or write the page. Raises InputError for a file that cannot be written."""
+    if options.markdown:
+        return print(demos_markdown())
+    if options.file is not None:
+        return _write_page(options.file, options.server.rstrip("/"))
+    from pmdviz.lessons.reading import DEMOS, demo_link
+
+    for name, demo in DEMOS.items():
+        print(f"{demo.position}. {demo.title}: {options.server.rstrip('/')}/{demo_link(name)}")
+        print(f"   Say: {demo.text}")
+        print(f"   Ask: {_ask(demo).text}")
+    return None
+
+
+def _write_page(file: str, server: str) -> None:
+    from markdown_it import MarkdownIt
+
+    from pmdviz.lab.links import is_local
+
+    path = check_html_path(file, "demos")
+    body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server, partial(print, flush=True)))
+    template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
+    with atomic_write(path) as part:
+        part.write_text(Template(template).substitute(body=body), encoding="utf-8")
+    print(f"the demos are in {path}; open it in a browser, or print it")
+    if is_local(server):
+        print("its links and codes open on this computer alone; for a class, give the server's address with --server")
+
+
+def demos_markdown(server: str = "", tell: Callable[[str], None] = lambda words: None) -> str:
+    """Title, link, sentence and question of each demo; with a server QR codes and measured answers too.
+
+    `tell` is called with a line before each demo.
+    """
+    from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.reading import DEMOS
+
+    player, sections = Player(), []
+    for demo in DEMOS.values():
+        tell(f"demo {demo.position} of {len(DEMOS)}: {demo.title}")
+        sections.append(_section(demo, server, player))
+    return "\n\n".join(sections)
+
+
+def _section(demo: Any, server: str, player: Any) -> str:
+    import segno
+
+    from pmdviz.lessons.reading import demo_link
+
+    address = f"{server}/{demo_link(demo.name)}"
+    parts = [f"## {demo.position}. {demo.title}", f"[{address}]({address})" if server else f"`{address}`"]
+    parts += [f"![QR code of the link]({segno.make_qr(address, error='m').png_data_uri(scale=4)})"] if server else []
+    parts += [f"**Say:** {demo.text}", f"**Ask:** {_ask(demo).text}"]
+    parts += ["\n".join(f"- {letter}) {one.say}" for letter, one in _ask(demo).options.items())]
+    if server:
+        parts += [f"**Answer:** {measured_answer(demo, player)}", f"**Afterwards:** {demo.steps[0].reveal}"]
+    return "\n\n".join(parts)
+
+
+def _ask(demo: Any) -> Any:
+    """The one question of a demo."""
+    (ask,) = demo.steps[0].asks.values()
+    return ask
+
+
+def measured_answer(demo: Any, player: Any) -> str:
+    """The right option of a demo, and why, with the numbers of its run."""
+    from pmdviz.presets import scope_of
+
+    scope = scope_of(player.run(demo.steps[0].recipe))
+    (right,) = ((letter, one) for letter, one in _ask(demo).options.items() if one.is_right(scope))
+    return f"{right[0]}) {right[1].say}. {right[1].because.words(scope)}"
+
+
+# `pmdviz answers`: the files of students as one table.
+
+
+ORDER = "give the answers first, as in: pmdviz answers *.json --csv class.csv"
+
+
+def answers_arguments(parser: argparse.ArgumentParser) -> None:
+    """The command line of `pmdviz answers`."""
+    add = parser.add_argument
+    add("files", nargs="+", metavar="FILE", help="answers that students saved, as JSON")
+    add("--csv", nargs="?", const="-", default="-", metavar="FILE", help="write the table as CSV; - is standard output")
+    add("--json", metavar="FILE", help="write the table as JSON instead; - for standard output")
+    add("--rows", action="store_true", help="a row for each answer, with confidence and seed, instead of points")
+    add("--replay", action="store_true", help="play each lesson here, and judge its answers by that run")
+
+
+def answers(options: argparse.Namespace) -> None:
+    """Write the table. Raises InputError for a file that is none of answers, or to be written over one."""
+    from pmdviz.lessons.answers import judged_again
+    from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.reading import text_of
+    from pmdviz.lessons.sheets import read_sheet, rows_of, table
+
+    for output in (options.csv, options.json):
+        _check_output(output)
+    if options.csv != "-" and Path(options.csv).suffix.lower() != ".csv":
+        raise InputError(f"--csv writes a file that ends in .csv, such as class.csv, not {options.csv!r}; {ORDER}")
+    found = [read_sheet(text_of(Path(name)), name) for name in options.files]
+    if options.replay:  # of lessons; sheets of notebooks stay as they came
+        player = Player()
+        found = [judged_again(one, player) if one["lesson"] else one for one in found]
+    rows = rows_of(found) if options.rows else table(found)
+    if options.json is not None:
+        return write_json(options.json, rows)
+    return write_text(options.csv, as_csv(rows).rstrip("\n"))
+
+
+def _check_output(name: str | None) -> None:
+    """Raise InputError where the table would take the place of answers: an option takes the first file after it."""
+    from pmdviz.lessons.reading import text_of
+
+    if name not in (None, "-") and Path(name).is_file() and '"pmdviz_answers"' in text_of(Path(name)):
+        raise InputError(f"{name} is a file of answers, and the table would take its place; {ORDER}")
+
+
+def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of the same names as CSV. A text that a spreadsheet would take for a formula gets an apostrophe."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows({name: _csv_cell(value) for name, value in row.items()} for row in rows)
+    return stream.getvalue()
+
+
+def _csv_cell(value: Any) -> Any:
+    if isinstance(value, float):
+        return f"{value:g}"
+    return f"'{value}" if isinstance(value, str) and value[:1] in "=+-@\t" and value else value

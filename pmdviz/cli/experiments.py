@@ -34,25 +34,22 @@ COSTS = ("visited_mean", "density_evaluations_mean", "gradient_evaluations_mean"
 
 def race_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz race`."""
-    parser.add_argument(
+    add = parser.add_argument
+    add(
         "recipe",
         nargs="?",
         metavar="RACE",
         help="a race in JSON; - for standard input; or a preset: its target and budget",
     )
-    parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
-    parser.add_argument("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
-    parser.add_argument("--budget", metavar="N", help="observations for each method (default 20,000), or evaluations")
-    parser.add_argument(
-        "--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood"
-    )
-    parser.add_argument("--seeds", metavar="N", help="number of runs of each method, or their seeds: 3,5,8 (default 1)")
-    parser.add_argument(
-        "--points", metavar="N", help="number of measured frames of each run (default 0: first and last)"
-    )
-    parser.add_argument("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
-    parser.add_argument(
+    add("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
+    add("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    add("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
+    add("--budget", metavar="N", help="observations for each method (default 20,000), or evaluations")
+    add("--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood")
+    add("--seeds", metavar="N", help="number of runs of each method, or their seeds: 3,5,8 (default 1)")
+    add("--points", metavar="N", help="number of measured frames of each run (default 0: first and last)")
+    add("--json", metavar="FILE", help="write rows and summary as JSON; - for standard output")
+    add(
         "--export", action="append", default=[], metavar="FILE",
         help="export the race as a film, a picture, a table or a recipe (race.json); repeatable. "
         "With options of its own: pmdviz export race.json FILE ...",
@@ -151,16 +148,15 @@ def _word(value: Any) -> str:
 
 def sweep_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz sweep`: a recipe, the settings to vary, how often, and where the rows go."""
+    add = parser.add_argument
     add_recipe_arguments(parser)
-    parser.add_argument("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="settings to vary")
-    parser.add_argument("--together", action="store_true", help="pair the lists of several --over, not combine them")
-    parser.add_argument(
-        "--seeds", default="20", metavar="N", help="so many, or the seeds themselves: 3,5,8 (default 20)"
-    )
-    parser.add_argument("--error", default="tv", metavar="NAME", help="metric to fit: tv, kl_forward, bounded, ...")
-    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
-    parser.add_argument("--workers", metavar="N", help="processes (default: one per core)")
-    parser.add_argument("--json", metavar="FILE", help="write rows, means and fit as JSON; - for standard output")
+    add("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="settings to vary")
+    add("--together", action="store_true", help="pair the lists of several --over, not combine them")
+    add("--seeds", default="20", metavar="N", help="so many, or the seeds themselves: 3,5,8 (default 20)")
+    add("--error", default="tv", metavar="NAME", help="metric to fit: tv, kl_forward, bounded, ...")
+    add("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
+    add("--workers", metavar="N", help="processes (default: one per core)")
+    add("--json", metavar="FILE", help="write rows, means and fit as JSON; - for standard output")
 
 
 def sweep(options: argparse.Namespace) -> int:
@@ -260,14 +256,13 @@ def _seeds(text: str) -> int | list[int]:
 
 def experiment_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz experiment`: its name, its knobs, and where the rows go."""
-    parser.add_argument("name", metavar="NAME", help="one of `pmdviz list`")
-    parser.add_argument(
-        "--knob", action="append", default=[], metavar="NAME=VALUE", help="one of its knobs; repeatable"
-    )
-    parser.add_argument("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
-    parser.add_argument("--workers", metavar="N", help="processes (default: one per core)")
-    parser.add_argument("--insist", action="store_true", help="run even if hours or most of the memory are predicted")
-    parser.add_argument("--json", metavar="FILE", help="write knobs, summary and rows as JSON; - for standard output")
+    add = parser.add_argument
+    add("name", metavar="NAME", help="one of `pmdviz list`")
+    add("--knob", action="append", default=[], metavar="NAME=VALUE", help="one of its knobs; repeatable")
+    add("--out", metavar="FILE", help="a .csv or .parquet table; its rows are not computed again")
+    add("--workers", metavar="N", help="processes (default: one per core)")
+    add("--insist", action="store_true", help="run even if hours or most of the memory are predicted")
+    add("--json", metavar="FILE", help="write knobs, summary and rows as JSON; - for standard output")
 
 
 def experiment(options: argparse.Namespace) -> int:

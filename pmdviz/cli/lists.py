@@ -17,9 +17,10 @@ PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # wh
 
 def show_tables_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz list`."""
-    parser.add_argument("--json", metavar="FILE", help="write them as JSON; - for standard output")
-    parser.add_argument("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
-    parser.add_argument("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
+    add = parser.add_argument
+    add("--json", metavar="FILE", help="write them as JSON; - for standard output")
+    add("--markdown", action="store_true", help="print the settings as Markdown, as on the docs site")
+    add("--grammar", action="store_true", help="print the parts of every method as tables in Markdown")
 
 
 def show_tables(options: argparse.Namespace) -> None:
@@ -220,9 +221,10 @@ def _line(cells: Iterable[str]) -> str:
 
 def lessons_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz lessons`: what to do, and files of one's own."""
-    parser.add_argument("what", metavar=" | ".join(ACTS), help="names and questions | play each with its solutions")
-    parser.add_argument("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
-    parser.add_argument("--json", metavar="FILE", help="write it as JSON; - for standard output")
+    add = parser.add_argument
+    add("what", metavar=" | ".join(ACTS), help="names and questions | play each with its solutions")
+    add("files", nargs="*", metavar="FILE", help="lessons of your own (default: all of the package)")
+    add("--json", metavar="FILE", help="write it as JSON; - for standard output")
 
 
 def lessons(options: argparse.Namespace) -> int:
@@ -262,11 +264,14 @@ def _list(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.playing import Player, check_lesson
 
     player, found = Player(), {}
     for name, read in _chosen(options.files).items():
-        found[name] = _faults(read, player)
+        try:
+            found[name] = check_lesson(read(), player)
+        except InputError as error:  # it cannot be read
+            found[name] = [words_of(error)]
         if options.json != "-":
             print(f"{name}: {_count(len(found[name]))}", *(f"  {words}" for words in found[name]), sep="\n", flush=True)
     if options.json is not None:
@@ -281,16 +286,6 @@ def _chosen(files: list[str]) -> Mapping[str, Callable[[], Any]]:
     texts = {name: text_of(Path(name)) for name in files}
     read = {name: partial(read_lesson, Path(name).stem, text) for name, text in texts.items()}
     return read or {name: partial(find_lesson, name) for name in LESSONS}
-
-
-def _faults(read: Callable[[], Any], player: Any) -> list[str]:
-    """The errors of a lesson; one that cannot be read has one sentence."""
-    from pmdviz.lessons.playing import check_lesson
-
-    try:
-        return check_lesson(read(), player)
-    except InputError as error:
-        return [words_of(error)]
 
 
 def _count(number: int) -> str:

@@ -35,10 +35,10 @@ COMMANDS = {
     "export": Command("run a recipe and write a film, a picture, a table, ...", "cli.recipe", "export"),
     "lessons": Command("list lessons and challenges, or check your own", "cli.lists", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.course", "notebooks"),
-    "demos": Command("ten demos of five minutes for a lecture, with links and answers", "cli.teach", "demos"),
-    "answers": Command("the answers that students saved, as one table of points", "cli.teach", "answers"),
+    "demos": Command("ten demos of five minutes for a lecture, with links and answers", "cli.course", "demos"),
+    "answers": Command("the answers that students saved, as one table of points", "cli.course", "answers"),
     "essay": Command("write “Inference as descent”, an essay with live pictures", "cli.tools", "essay"),
-    "site": Command("write lab, lessons and essay as pages that run without a server", "cli.site", "site"),
+    "site": Command("write lab, lessons and essay as pages that run without a server", "cli.tools", "site"),
     "docs": Command("build the docs site, for any browser, without internet", "cli.tools", "docs"),
     "compile": Command("compile kernels ahead: for the default run, or all", "cli.tools", "compile_kernels"),
     "serve": Command("open the lab in a browser", "serve.server", "serve"),
@@ -73,7 +73,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         atexit.register(gc.freeze)  # else Python looks through all of numba once more before it ends: 0.2 s
         _limit_blas()
-        _print_anything()
+        if hasattr(sys.stdout, "reconfigure"):  # Greek letters on a terminal that has none become escapes
+            sys.stdout.reconfigure(errors="backslashreplace")
         warnings.formatwarning = _said
         _check_command(arguments)
         options = _parsed(parser_of(arguments[:1]), arguments)
@@ -129,12 +130,6 @@ def _limit_blas() -> None:
     """One BLAS thread: with its default threads a busy machine is many times slower."""
     for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")
-
-
-def _print_anything() -> None:
-    """Greek letters on a terminal that has none become escapes, not a traceback."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _check_command(arguments: list[str]) -> None:

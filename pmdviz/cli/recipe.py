@@ -25,18 +25,15 @@ WRITE_ONE = "`pmdviz run --json FILE` writes a recipe, `pmdviz list` names the p
 
 def add_recipe_arguments(parser: argparse.ArgumentParser, what: str = "a recipe") -> None:
     """What describes a run: a file, or the parts of a recipe."""
-    parser.add_argument(
-        "recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input"
-    )
-    parser.add_argument("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
-    parser.add_argument("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
-    parser.add_argument("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
-    parser.add_argument(
-        "--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method; repeatable"
-    )
-    parser.add_argument("--seed", metavar="N", help="seed of the run (default 0)")
-    parser.add_argument("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
-    parser.add_argument("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
+    add = parser.add_argument
+    add("recipe", nargs="?", metavar="RECIPE", help=f"{what} in JSON, or a preset's name; - for standard input")
+    add("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
+    add("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    add("--method", metavar="NAME", help="one of `pmdviz list` (default pmd)")
+    add("--knob", action="append", default=[], metavar="NAME=VALUE", help="a setting of the method; repeatable")
+    add("--seed", metavar="N", help="seed of the run (default 0)")
+    add("--budget", metavar="N", help="observations to use (default: what the method needs, see list)")
+    add("--budget-unit", metavar="UNIT", help="what the budget counts: data (default) or evaluations")
 
 
 def read_plain(path: str | None) -> Any:
@@ -181,22 +178,23 @@ def draw_bar(share: float, words: str, last: bool = False) -> None:
 
 def run_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz run`."""
+    add = parser.add_argument
     add_recipe_arguments(parser)
-    parser.add_argument("--metrics-every", metavar="N", help="measure every N iterations")
-    parser.add_argument("--history", action="store_true", help="include the measured history in the JSON")
-    parser.add_argument("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
+    add("--metrics-every", metavar="N", help="measure every N iterations")
+    add("--history", action="store_true", help="include the measured history in the JSON")
+    add("--json", metavar="FILE", help="write recipe and result as JSON; - for standard output")
 
 
 def run(options: argparse.Namespace) -> None:
     """Run a recipe to the end of its budget, and print or write the result. Raises InputError, TargetError."""
     from pmdviz import api
-    from pmdviz.engine.recipe import versions
+    from pmdviz.engine.recipe import checked_whole, versions
     from pmdviz.metrics import perfect_draws
     from pmdviz.scenes.words import INDEPENDENT_DRAWS
 
     check_text_path(options.json)
     recipe, start = given_recipe(options), time.perf_counter()
-    every = None if options.metrics_every is None else _positive("--metrics-every", options.metrics_every)
+    every = None if options.metrics_every is None else checked_whole("--metrics-every", options.metrics_every, 1, 10**9)
     made = api.run(recipe, metrics_every=every, progress=run_bar(), floor=False)
     seconds, last = time.perf_counter() - start, made.final
     if sys.stderr.isatty():
@@ -209,19 +207,11 @@ def run(options: argparse.Namespace) -> None:
     final = {"iteration": last.iteration, "visited": last.visited, **metrics, **said}
     result = {"recipe": recipe.to_dict(), "final": final, "seconds": seconds, "versions": versions()}
     if options.history:
-        result["history"] = {
-            name: [finite(value) for value in column.tolist()] for name, column in made.history.items()
-        }
+        result["history"] = {name: finite(column.tolist()) for name, column in made.history.items()}
     if options.json is not None:
         return write_json(options.json, result)
     print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
     return None
-
-
-def _positive(option: str, text: str) -> int:
-    if not text.isdecimal() or not 1 <= int(text[:12]) <= 10**9:
-        raise InputError(f"{option} must be a whole number at least 1; got {text!r}")
-    return int(text)
 
 
 # `pmdviz export`: a run, or a race.
@@ -229,24 +219,25 @@ def _positive(option: str, text: str) -> int:
 
 def export_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz export`: a recipe, a file, and every option of `Look` by its name."""
+    add = parser.add_argument
     from pmdviz.export import WRITERS
     from pmdviz.export.options import LAYER_LIST, SIZE, SIZES, Look, RaceLook
 
     kinds = "; ".join(f"{writer.suffix}: {writer.title}" for writer in WRITERS.values())
     add_recipe_arguments(parser, "a recipe or a race")
-    parser.add_argument("out", metavar="FILE", help=f"output file; its suffix chooses the kind ({kinds})")
-    parser.add_argument(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
-    parser.add_argument(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
+    add("out", metavar="FILE", help=f"output file; its suffix chooses the kind ({kinds})")
+    add(f"--{SIZE}", metavar="WxH", help=f"width and height in px, or {', '.join(SIZES)}")
+    add(f"--{LAYER_LIST}", metavar="NAMES", help="layers of the picture, such as exact,particles")
     of_race = RaceLook.specs()
     for spec in Look.specs().values():
         flag, words, other = f"--{spec.name.replace('_', '-')}", _help(spec), of_race[spec.name]
         if other.bounds_words != spec.bounds_words:
             words += f" For a race: {_help(other)}"
         if spec.kind == "flag":
-            parser.add_argument(flag, action=argparse.BooleanOptionalAction, help=spec.help)
+            add(flag, action=argparse.BooleanOptionalAction, help=spec.help)
         else:
             metavar = "NAME" if spec.kind == "choice" else "N"
-            parser.add_argument(flag, metavar=metavar, help=words)
+            add(flag, metavar=metavar, help=words)
 
 
 def _help(spec: Any) -> str:
@@ -254,21 +245,14 @@ def _help(spec: Any) -> str:
     return f"{spec.help} ({spec.bounds_words}{f'; default {spec.default}' if spec.default else ''})"
 
 
-def _look_given(options: argparse.Namespace) -> dict[str, Any]:
-    """The options that were given, as `run.export` takes them."""
-    from pmdviz.export.options import LAYER_LIST, SIZE, Look
-
-    found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
-    return {name: value for name, value in found.items() if value is not None}
-
-
 def export(options: argparse.Namespace) -> None:
     """Check what can be checked, run the recipe or the race, write the file."""
     from pmdviz.experiments.race import RaceRecipe
     from pmdviz.export import check
-    from pmdviz.export.options import Look, RaceLook, check_traces
+    from pmdviz.export.options import LAYER_LIST, SIZE, Look, RaceLook, check_traces
 
-    given, plain = _look_given(options), read_plain(options.recipe)
+    found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
+    given, plain = {name: value for name, value in found.items() if value is not None}, read_plain(options.recipe)
     race = race_in(plain)
     run = _run_of(options, plain) if race is None else _race_of(options, race)
     _, look, _ = check(options.out, given, Look if race is None else RaceLook)

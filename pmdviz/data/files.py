@@ -350,8 +350,11 @@ def _split(text: str) -> tuple[str, str]:
 def _pin(path: str, wanted: str) -> str:
     digits = _digest(path)
     found: Content | None = None
-    if wanted and digits != wanted and (table := _as_brought(path)) and table.digits == wanted:
-        digits, found = wanted, table
+    if wanted and digits != wanted:  # a table as a page used it: all its numbers, however they are written
+        cells = _parsed(path)
+        if isinstance(cells, Cells) and all(each.kind == NUMBERS and not each.missing for each in cells.columns):
+            table = hold(path, cells.names, np.column_stack([column.numbers for column in cells.columns]))
+            digits, found = (wanted, table) if table.digits == wanted else (digits, None)
     if wanted and digits != wanted:
         raise InputError(
             f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted}); restore that "
@@ -362,14 +365,6 @@ def _pin(path: str, wanted: str) -> str:
         found = _parsed(path) if found is None else found
         _read[name] = _checked(path, found) if isinstance(found, np.ndarray) else found
     return name
-
-
-def _as_brought(path: str) -> Table | None:
-    """The file of a table as a page used it: all its numbers, however they are written."""
-    cells = _parsed(path)
-    if not isinstance(cells, Cells) or any(column.kind != NUMBERS or column.missing for column in cells.columns):
-        return None
-    return hold(path, cells.names, np.column_stack([column.numbers for column in cells.columns]))
 
 
 def _digest(path: str) -> str:

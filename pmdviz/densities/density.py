@@ -6,18 +6,94 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
-from typing import ClassVar, NamedTuple, Protocol
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pmdviz.cached import cached_property
-from pmdviz.densities.grid import Grid
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.clusters import moments
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
+
+if TYPE_CHECKING:
+    from pmdviz.densities.product import DiagonalDensity, ProductDensity
+
+# Grids of equal cells on which densities in one and two dimensions are compared and drawn.
+
+CELLS_PER_SD = 1.0  # a cell is at most the narrowest sd: sums of Gaussians then err by 2 exp(-2 pi^2) = 5e-9
+WIDEST_CELL = {1: 1.0, 2: 1.4}  # narrowest sds of q's kernels, by dimension: TV is then within 0.0003 of a fine grid's
+Sides = dict[int, tuple[int, ...]]  # cells a side, by dimension
+SIDES: Sides = {1: (512, 1024, 2048, 4096, 8192), 2: (160, 224, 320, 448, 640)}
+FINER_SIDES: Sides = {1: (*SIDES[1], 32_768, 131_072), 2: (96, *SIDES[2], 900)}  # over one mode alone
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`side` equal cells along each edge of a box ((low, high), ...), one pair a dimension."""
+
+    box: tuple[tuple[float, float], ...]
+    side: int
+
+    @cached_property
+    def axes(self) -> tuple[Array, ...]:
+        """Cell centres (side,) along each dimension, first coordinate first."""
+        steps = (np.arange(self.side) + 0.5) / self.side
+        return tuple(low + (high - low) * steps for low, high in self.box)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(side,) in one dimension, (rows along theta2, columns along theta1) in two."""
+        return (self.side,) * len(self.box)
+
+    @property
+    def extent(self) -> Array:
+        """Lengths of the box's edges (d,)."""
+        return np.array([high - low for low, high in self.box])
+
+    @property
+    def cell_volume(self) -> float:
+        """dA, the product of a cell's edges."""
+        return float(np.prod(self.extent / self.side))
+
+    def holds(self, points: Array) -> Array:
+        """Which of the points (n, d) lie in the box, (n,)."""
+        low, high = np.array(self.box).T
+        return ((points >= low) & (points <= high)).all(axis=1)
+
+    @cached_property
+    def points(self) -> Array:
+        """Cell centres (side^d, d) in the order of an array of `shape`."""
+        mesh = np.meshgrid(*self.axes, indexing="xy")
+        return np.stack([axis.ravel() for axis in mesh], axis=1)
+
+    def points_at(self, cells: Array) -> Array:
+        """Centres (n, d) of cells by their places (n,) in `points`."""
+        places = np.unravel_index(cells, self.shape)[::-1]
+        return np.stack([axis[at] for axis, at in zip(self.axes, places, strict=True)], axis=1)
+
+
+def side_for(dim: int, narrowest: float, sides: Sides = SIDES, kernel: float = np.inf) -> int | None:
+    """The smallest allowed side whose cells resolve sds of a posterior and of kernels; None if none does.
+
+    `narrowest` and `kernel` are shares of the box.
+    """
+    least = min(narrowest, WIDEST_CELL[dim] * kernel)
+    return next((side for side in sides[dim] if least * side >= CELLS_PER_SD), None)
+
+
+def keep_sides(most: int) -> None:
+    """Leave out, in this process and from now on, grids of more than `most` cells a side; the coarsest always stays."""
+    for sides in (SIDES, FINER_SIDES):
+        for dim, all_sides in sides.items():
+            sides[dim] = tuple(side for side in all_sides if side <= most) or all_sides[:1]
+
+
+def largest_side(dim: int) -> int:
+    """Cells a side of the finest grid."""
+    return SIDES[dim][-1]
 
 
 def normalise(log_weights: Array) -> Array:
@@ -52,63 +128,8 @@ def mixed(parts: Iterable[Array]) -> Array:
     return reduce(np.logaddexp, parts)
 
 
-class Density(Protocol):
-    """q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): all that metrics and pictures ask of an approximation."""
-
-    @property
-    def particles(self) -> Array:
-        """(m, d)."""
-
-    @property
-    def log_weights(self) -> Array:
-        """(m,), logsumexp 0."""
-
-    @property
-    def few(self) -> bool:
-        """Whether its particles are too few for a shape (m < d + 2): kernels are then a guess, for redraws alone."""
-
-    @property
-    def centres(self) -> Array:
-        """The kernels' centres (m, d): as a rule the particles."""
-
-    @property
-    def weights(self) -> Array:
-        """Weights (m,), sum 1."""
-
-    @property
-    def choleskys(self) -> Array:
-        """Each kernel's Cholesky factor L_i, (m, d, d)."""
-
-    @property
-    def kernel_sds(self) -> Array:
-        """The sd of each kernel along each coordinate, (m, d)."""
-
-    @property
-    def mean(self) -> Array:
-        """E_q theta, (d,)."""
-
-    @property
-    def cov(self) -> Array:
-        """Cov_q theta, (d, d), the kernels' part included; without it where the particles are `few`."""
-
-    @property
-    def kernel_peak(self) -> float:
-        """Density of the narrowest kernel at its centre."""
-
-    def log_density(self, points: Array, single: bool = False) -> Array:
-        """log q at points (n, d) -> (n,), in nats; with `single` off by up to 2e-5, in half the time."""
-
-    def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`."""
-
-    def sample(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d)."""
-
-    def narrowest(self, unit: Array) -> float:
-        """The smallest sd of a kernel in any direction, coordinates divided by `unit` (d,)."""
-
-    def widened(self, smallest: float, unit: Array) -> Density:
-        """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
+# q(theta) = sum_i w_i N(theta | centre_i, L_i L_i'): what methods give, and metrics and pictures take.
+Density: TypeAlias = "KernelDensity | ShapedDensity | DiagonalDensity | ProductDensity"
 
 
 AT_PARTICLES = property(attrgetter("particles"), doc="The particles.")

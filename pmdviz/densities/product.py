@@ -16,11 +16,12 @@ from typing import ClassVar
 import numpy as np
 
 from pmdviz.cached import cached_property
-from pmdviz.densities.bandwidth import own_scale, spread
+from pmdviz.densities.bandwidth import WIDEST, own_scale, spread
 from pmdviz.densities.density import (
     AT_PARTICLES,
     Density,
     GaussianMixture,
+    Grid,
     KernelDensity,
     ShapedDensity,
     Weighted,
@@ -28,8 +29,6 @@ from pmdviz.densities.density import (
     variances,
     weighted_sum,
 )
-from pmdviz.densities.grid import Grid
-from pmdviz.densities.shaped import WIDEST
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.resampling import systematic
@@ -136,12 +135,9 @@ def diagonal_density(particles: Array, log_weights: Array, width: float, scale: 
     Particles (m, d) are drawn towards their mean by sqrt(1 - h^2), as with a shaped kernel; `scale` (d,) are the
     prior's sds.
     """
-    weights = np.exp(log_weights)
-    mean = weighted_sum(weights, particles)
-    sds = np.sqrt(weighted_sum(weights, (particles - mean) ** 2))
-    h = min(width * len(particles) ** -0.2, WIDEST)
-    centres = mean + np.sqrt(1 - h * h) * (particles - mean)
-    return DiagonalDensity(particles, log_weights, centres, np.maximum(h * sds, THIN * scale))
+    weights, h = np.exp(log_weights), min(width * len(particles) ** -0.2, WIDEST)
+    sds = np.maximum(h * spread(particles, weights), THIN * scale)
+    return DiagonalDensity(particles, log_weights, _drawn_in(particles, weights, h), sds)
 
 
 def few_density(particles: Array, log_weights: Array, h: float, scale: Array) -> DiagonalDensity:
@@ -151,10 +147,14 @@ def few_density(particles: Array, log_weights: Array, h: float, scale: Array) ->
     their mean by sqrt(1 - h^2), as with a shaped kernel.
     """
     weights = np.exp(log_weights)
-    mean = weighted_sum(weights, particles)
     sds = np.sqrt(own_scale(spread(particles, weights), scale) ** 2 + (THIN * scale) ** 2)
-    centres = mean + np.sqrt(max(1 - h * h, 0.0)) * (particles - mean)
-    return DiagonalDensity(particles, log_weights, centres, h * sds, few=True)
+    return DiagonalDensity(particles, log_weights, _drawn_in(particles, weights, h), h * sds, few=True)
+
+
+def _drawn_in(particles: Array, weights: Array, h: float) -> Array:
+    """The particles (m, d), drawn towards their mean by sqrt(1 - h^2)."""
+    mean = weighted_sum(weights, particles)
+    return mean + np.sqrt(max(1 - h * h, 0.0)) * (particles - mean)
 
 
 Smoothed = KernelDensity | ShapedDensity | DiagonalDensity  # of weighted particles

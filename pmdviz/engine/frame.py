@@ -18,8 +18,7 @@ from pmdviz.engine.history import Ancestry, Row
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method, StepInfo
 from pmdviz.methods.step import no_paths
-from pmdviz.metrics import METRICS, applicable
-from pmdviz.metrics.base import STEP, traced_names
+from pmdviz.metrics import METRICS, STEP, applicable, traced_names
 from pmdviz.metrics.diagnostics import FEWEST_ESS, Shift, importance_shift
 from pmdviz.metrics.distances import NUM_DRAWS, kl_of_density
 from pmdviz.metrics.divergences import NAMES, DensitiesOnGrid, Divergences, picture, total_variation

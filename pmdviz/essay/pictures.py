@@ -18,7 +18,7 @@ from pmdviz.engine.session import Session
 from pmdviz.experiments.dimension import EXACT, Dimension
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.files import atomic_write
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.pictures import Axis
 from pmdviz.scenes.columns import region_lines
 from pmdviz.targets import Target, make_target

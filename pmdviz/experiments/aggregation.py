@@ -11,18 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.base import (
-    Case,
-    Chart,
-    Ellipses,
-    Experiment,
-    Group,
-    Row,
-    Series,
-    Size,
-    mean_series,
-    mean_with_error,
-)
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, mean_series, mean_with_error
 from pmdviz.experiments.mixtures import (
     COMBINERS,
     EXACT_POINTS,
@@ -38,6 +27,7 @@ from pmdviz.experiments.mixtures import (
     fit_by_bic,
 )
 from pmdviz.experiments.sweep import fitted
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Whole
 from pmdviz.targets.options import TableForm, data_source, rows_of
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
@@ -55,24 +45,13 @@ LEARNT = 0.8  # of a table's rows; the others are held out
 class Points(NamedTuple):
     """Rows to learn from in random order (N, d), rows held out, and the parameters that they were drawn from."""
 
-    train: np.ndarray
-    test: np.ndarray
+    train: Array
+    test: Array
     truth: Mixture | None
 
 
-class Carried(NamedTuple):
-    """A table that comes with a package: its words, its reader, and whether its columns share one unit."""
-
-    words: str
-    read: Callable[[], np.ndarray]
-    one_unit: bool = False
-
-
-CARRIED: dict[str, Carried] = {
-    "digits": Carried("handwritten digits", lambda: CARRIED_IMAGES["digits"]()[0], one_unit=True),
-    "breast_cancer": Carried("breast cancer", lambda: whole_table("breast_cancer", TABLE, False)[0]),
-    "randhie": Carried("visits to doctors (RAND)", lambda: whole_table("randhie", TABLE, False)[0]),
-}
+# Tables that come with a package; the columns of images share one unit.
+CARRIED = {"digits": "handwritten digits", "breast_cancer": "breast cancer", "randhie": "visits to doctors (RAND)"}
 
 
 def read_points(source: str, model: Model, num_data: int, seed: int) -> Points:
@@ -92,31 +71,25 @@ def most_data(source: str) -> int | None:
     return None if source == SIMULATED else int(LEARNT * len(principal_scores(source)))
 
 
-def check_dim(source: str, dim: int) -> None:
-    """Raise InputError where a table has fewer principal components."""
-    if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
-        raise InputError(
-            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
-            f"besides the last; got {dim}",
-            "dim",
-        )
-
-
 @lru_cache(maxsize=2)
-def principal_scores(source: str) -> np.ndarray:
+def principal_scores(source: str) -> Array:
     """All principal components of a table without its last column, (N, k), in units of the first one's sd.
 
     Columns are divided by their sd, but for images, whose pixels have one unit; those that do not vary are left out.
     Each component's largest loading is positive. Raises InputError.
     """
-    table = CARRIED[source].read() if source in CARRIED else rows_of(source, TABLE).rows
+    images = source == "digits" or holds_images(source)
+    if source in CARRIED:
+        table = (CARRIED_IMAGES[source]() if images else whole_table(source, TABLE, False))[0]
+    else:
+        table = rows_of(source, TABLE).rows
     columns = table[:, :-1].astype(np.float64)
     columns = columns[:, np.ptp(columns, axis=0) > 0]
     if columns.shape[1] < 2:
         words = f"data {shown(source)} need at least 2 columns that vary, besides the last; got {columns.shape[1]}"
         raise InputError(words, "data")
     columns -= columns.mean(axis=0)
-    if not (CARRIED[source].one_unit if source in CARRIED else holds_images(source)):
+    if not images:
         columns /= columns.std(axis=0)
     values, axes = np.linalg.eigh(columns.T @ columns / len(columns))
     axes = axes[:, ::-1][:, values[::-1] > 1e-9 * values[-1]]
@@ -144,7 +117,7 @@ class Block:
     def __init__(self, case: Case) -> None:
         self.case, self.seed, self.model = case, case["seed"], make_model(case)
 
-    def stream(self, *which: int) -> np.random.Generator:
+    def stream(self, *which: int) -> Rng:
         """Random numbers of one purpose."""
         return np.random.default_rng([self.seed, *which])
 
@@ -157,14 +130,14 @@ class Block:
     def machines(self) -> Machines:
         """A model fitted on each; faults of a fit are in `local_notes`."""
         shards = np.array_split(self.points.train, self.case["num_shards"])
-        fits = [self._fitted(shard, self.stream(FITS, k)) for k, shard in enumerate(shards)]
+        each = [(shard, self.stream(FITS, k)) for k, shard in enumerate(shards)]
+        if self.case["count"] == "known":
+            fits = [self.model.fit(shard, rng=rng) for shard, rng in each]
+        else:
+            ladder = [make_model(self.case, c) for c in range(1, most_components(self.case) + 1)]
+            fits = [fit_by_bic(ladder, shard, rng) for shard, rng in each]
         self.local_notes = [fit.note for fit in fits if fit.note]
         return Machines(self.model, [fit.params for fit in fits], self.stream(SHUFFLE))
-
-    def _fitted(self, shard: np.ndarray, rng: np.random.Generator) -> Fit:
-        if self.case["count"] == "known":
-            return self.model.fit(shard, rng=rng)
-        return fit_by_bic([make_model(self.case, c) for c in range(1, most_components(self.case) + 1)], shard, rng)
 
     @cached_property
     def mle(self) -> Fit:
@@ -260,18 +233,9 @@ VARIED: dict[str, Varied] = {
 }  # fmt: skip
 
 
-class Against(NamedTuple):
-    """A reference for the parameters: words, and the column."""
-
-    title: str
-    column: str
-
-
-AGAINST: dict[str, Against] = {
-    "exact": Against("the exact KL average", "error"),
-    "mle": Against("the fit to all data", "error_mle"),
-    "truth": Against("the true parameters", "error_truth"),
-}
+# References for the parameters, and the column of the error against each.
+AGAINST = {"exact": "the exact KL average", "mle": "the fit to all data", "truth": "the true parameters"}
+AGAINST_COLUMNS = {"exact": "error", "mle": "error_mle", "truth": "error_truth"}
 
 
 FEWER, DIMS = dict.fromkeys(MIXED, 60_000), {"digits": 10, "breast_cancer": 10, "randhie": 5}  # defaults of N and d
@@ -305,9 +269,7 @@ class AggregationKnobs(Knobs):
     """
 
     model = Choice("gaussian", {name: model.title for name, model in MODELS.items()}, "Model")
-    data = data_source(
-        {SIMULATED: "drawn from a true model"} | {name: table.words for name, table in CARRIED.items()}, acts="restart"
-    )
+    data = data_source({SIMULATED: "drawn from a true model", **CARRIED}, acts="restart")
     num_data = Whole(1_000_000, (20, 10**12), (1000, 1_000_000), "Data points N", log=True, default_by=("model", FEWER))
     dim = Whole(3, (2, 100), (2, 20), "Dimension d", default_by=("data", DIMS))
     components = Whole(3, (2, 30), (2, 10), "Components", only_if=("model", MIXED))
@@ -323,7 +285,7 @@ class AggregationKnobs(Knobs):
     )
     repetitions = Whole(10, (1, 1000), label="Repetitions")
     combiners = Choice("all", {name: words for name, (words, _) in SETS.items()}, "Ways to combine")
-    against = Choice("exact", {name: each.title for name, each in AGAINST.items()}, "Error against")
+    against = Choice("exact", AGAINST, "Error against")
 
     def check(self) -> None:
         """Raise InputError where values do not fit one another."""
@@ -334,7 +296,7 @@ class AggregationKnobs(Knobs):
             raise InputError(
                 "a table has no true parameters; set against to exact or mle",
                 "against",
-                f"A table has no true parameters: set Error against to “{AGAINST['exact'].title}”",
+                f"A table has no true parameters: set Error against to “{AGAINST['exact']}”",
             )
 
     @property
@@ -439,22 +401,22 @@ class Aggregation(Experiment[AggregationKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Row]:
         """The slope of the error in n where n is varied; else means, with standard errors; and the failures."""
-        found = []
+        found, column = [], AGAINST_COLUMNS[knobs.against]
         for name, title in TITLES.items():
             mine = [row for row in rows if row["combiner"] == name]
             if knobs.varied == "n" and name in COMBINERS and COMBINERS[name].parts:
-                found += _slope(title, mine, AGAINST[knobs.against].column, COMBINERS[name].rate)
+                found += _slope(title, mine, column, COMBINERS[name].rate)
             else:
-                found += _means(title, mine, VARIED[knobs.varied].column, AGAINST[knobs.against].column)
+                found += _means(title, mine, VARIED[knobs.varied].column, column)
             found += _notes(title, mine)
         return found
 
     def pictures(self, rows: Sequence[Row], knobs: AggregationKnobs) -> list[Chart]:
         """Error of the parameters, and held-out log likelihood, against the varied setting."""
-        varied, against = VARIED[knobs.varied], AGAINST[knobs.against]
-        words = f"squared distance of the parameters from {against.title}"
+        varied, series = VARIED[knobs.varied], _series(rows, knobs, AGAINST_COLUMNS[knobs.against])
+        words = f"squared distance of the parameters from {AGAINST[knobs.against]}"
         found = [
-            Chart(_series(rows, knobs, against.column), varied.axis, words, slopes=varied.slopes, title="Parameters"),
+            Chart(series, varied.axis, words, slopes=varied.slopes, title="Parameters"),
             _held_out(_series(rows, knobs, "gap"), varied.axis),
         ]
         return [chart for chart in found if chart.series]
@@ -494,7 +456,13 @@ def _least(case: Case) -> int:
 
 def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
-    check_dim(case["data"], case["dim"])
+    source, dim = case["data"], case["dim"]
+    if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
+        raise InputError(
+            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
+            f"besides the last; got {dim}",
+            "dim",
+        )
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
         words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -10,11 +11,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     Case,
     Chart,
     Experiment,
@@ -23,8 +23,10 @@ from pmdviz.experiments.base import (
     grouped,
     mean_series,
     mean_with_error,
+    numbers,
     size_of_run,
 )
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
@@ -40,11 +42,6 @@ OF_WEIGHTS = ("ess", "khat")
 COLUMNS = (*OF_ANY, *OF_WEIGHTS)
 
 
-def of_frame(frame: Frame) -> dict[str, float]:
-    """Every error; NaN where one is unavailable."""
-    return {name: _number(frame.metric(name)) for name in COLUMNS}
-
-
 def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
     """The same of `num` iid draws of the reference: what no method with as many particles beats."""
     reference, rng = target.reference(), np.random.default_rng([seed, num])
@@ -54,12 +51,8 @@ def of_exact_draws(target: Target, num: int, seed: int) -> dict[str, float]:
     # The attributes of a frame that these metrics read.
     shown: Any = SimpleNamespace(target=target, reference=reference, density=density)
     shown.draws = reference.sample(rng, NUM_DRAWS)
-    found = {name: _number(METRICS[name].measure(shown)) for name in OF_ANY}
+    found = numbers({name: METRICS[name].measure(shown) for name in OF_ANY})
     return {**found, **dict.fromkeys(OF_WEIGHTS, np.nan), "ess": float(num)}
-
-
-def _number(value: float | None) -> float:
-    return np.nan if value is None else float(value)
 
 
 # A posterior with two modes in any dimension: a regression with an unobserved sign, judged by exact Gibbs draws.
@@ -103,20 +96,20 @@ class TwoRegressions(CustomTarget):
         return DrawsReference(np.concatenate([draws, -draws], axis=1))
 
 
-def log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def log_likelihood(w: Array, rows: Array) -> Array:
     """sum over rows of log(0.5 N(y | f, 1) + 0.5 N(y | -f, 1)), f = w.x: (m, d) and (n, d + 1) -> (m,), in nats."""
     y, f = rows[:, -1], _fitted(w, rows)
     cosh = np.abs(y * f) + np.log1p(np.exp(-2 * np.abs(y * f))) - np.log(2)  # log cosh(y f), which does not overflow
     return (cosh - 0.5 * (y**2 + f**2) - 0.5 * np.log(2 * np.pi)).sum(axis=1)
 
 
-def grad_log_likelihood(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def grad_log_likelihood(w: Array, rows: Array) -> Array:
     """Its gradient, the sum of (y tanh(y f) - f) x: (m, d)."""
     y, f = rows[:, -1], _fitted(w, rows)
     return np.einsum("mn,nd->md", y * np.tanh(y * f) - f, rows[:, :-1])
 
 
-def sweep(rng: np.random.Generator, w: np.ndarray, x: np.ndarray, y: np.ndarray, factor: np.ndarray) -> np.ndarray:
+def sweep(rng: Rng, w: Array, x: Array, y: Array, factor: Array) -> Array:
     """Signs given w, with P(s = 1) = 1 / (1 + exp(-2 y f)), then w given the signs, for chains (c, d).
 
     `factor` (d, d) is the Cholesky factor of the precision.
@@ -127,7 +120,7 @@ def sweep(rng: np.random.Generator, w: np.ndarray, x: np.ndarray, y: np.ndarray,
     return np.linalg.solve(factor.T, scores + rng.standard_normal(scores.shape)).T
 
 
-def _fitted(w: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _fitted(w: Array, rows: Array) -> Array:
     return np.einsum("md,nd->mn", w, rows[:, :-1])  # not BLAS, whose last bits depend on its number of threads
 
 
@@ -178,12 +171,12 @@ class Entrant(NamedTuple):
         """Whether the family offers what the method needs."""
         return METHODS[self.method].requires <= family.offers
 
-    def recipe(self, target: Target, num_particles: int, visited: int | None, seed: int) -> Recipe:
+    def recipe(self, target: Target, case: Case) -> Recipe:
         """Its run, to the end of its own budget where `visited` is None. Raises InputError where it does not fit."""
-        knobs = dict(self.knobs)
+        knobs, budget = dict(self.knobs), ... if case["visited"] is None else case["visited"]
         if count := METHODS[self.method].Knobs.specs().get("num_particles"):
-            knobs["num_particles"] = min(num_particles, int(count.bounds[1]))
-        return Recipe(target, self.method, seed=seed, budget=... if visited is None else visited, **knobs)
+            knobs["num_particles"] = min(case["num_particles"], int(count.bounds[1]))
+        return Recipe(target, self.method, seed=case["seed"], budget=budget, **knobs)
 
 
 ALGORITHM_1 = {  # as the paper prints it
@@ -265,13 +258,8 @@ class Dimension(Experiment[DimensionKnobs]):
         shared = {name: getattr(knobs, name) for name in ("family", "num_particles", "num_data")}
         shared["visited"] = knobs.visited if knobs.budget == "equal" else None
         dims = [d for d in DIMS if d < knobs.largest_dim] + [knobs.largest_dim]
-        names = (EXACT, *entrants_of(knobs.methods, knobs.family))
-        found = [
-            {**shared, "entrant": name, "dim": d, "seed": seed}
-            for name in names
-            for d in dims
-            for seed in range(knobs.seeds)
-        ]
+        each = itertools.product((EXACT, *entrants_of(knobs.methods, knobs.family)), dims, range(knobs.seeds))
+        found = [{**shared, "entrant": name, "dim": d, "seed": seed} for name, d, seed in each]
         return sorted(found, key=lambda case: round(self.size(case).seconds, 1))
 
     def size(self, case: Case) -> Size:
@@ -279,7 +267,7 @@ class Dimension(Experiment[DimensionKnobs]):
         if case["entrant"] == EXACT:
             return EXACT_SIZE
         target = target_of(case)
-        return size_of_run(recipe_of(case, target), target)
+        return size_of_run(ENTRANTS[case["entrant"]].recipe(target, case), target)
 
     def run(self, case: Case) -> list[Row]:
         """One row; of a chain that diverged without numbers."""
@@ -289,14 +277,23 @@ class Dimension(Experiment[DimensionKnobs]):
         if name == EXACT:
             row |= of_exact_draws(target, case["num_particles"], case["seed"])
         else:
-            row |= _of_run(recipe_of(case, target))
+            row |= _of_run(ENTRANTS[name].recipe(target, case))
         return [{**row, "seconds": time.perf_counter() - begin}]
 
     def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Row]:
         """For each method and d the mean of the error with its standard error, and how many runs have a caveat."""
         groups = grouped(sorted(rows, key=lambda row: row["d"]), "method", "d")
         order = [row["method"] for row in rows]
-        return [_entry(*key, groups[key], knobs.metric) for key in sorted(groups, key=lambda key: order.index(key[0]))]
+        found = []
+        for method, d in sorted(groups, key=lambda key: order.index(key[0])):
+            mine = groups[method, d]
+            values = np.array([row[knobs.metric] for row in mine if np.isfinite(row[knobs.metric])])
+            mean, error = mean_with_error(values)
+            entry = {"method": method, "d": d, "mean": mean, "standard error": error, "runs": len(mine)}
+            entry["without number"] = len(mine) - len(values)
+            entry["with caveat"] = sum(bool(row["caveat"]) for row in mine)
+            found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
+        return found
 
     def pictures(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Chart]:
         """The error against d, a line a method."""
@@ -328,12 +325,6 @@ def target_of(case: Case) -> Target:
     return FAMILIES[case["family"]].make(case["dim"], case["num_data"], case["seed"])
 
 
-def recipe_of(case: Case, target: Target) -> Recipe:
-    """The run of a case."""
-    entrant: Entrant = ENTRANTS[case["entrant"]]
-    return entrant.recipe(target, case["num_particles"], case["visited"], case["seed"])
-
-
 def _of_run(recipe: Recipe) -> Row:
     """Errors at the end of a run; of one that cannot go on, why."""
     session = Session(recipe, metrics_every=10**9)
@@ -341,20 +332,4 @@ def _of_run(recipe: Recipe) -> Row:
         frame = session.advance(10**9)
     except TargetError as error:
         return {**dict.fromkeys(COLUMNS, np.nan), "visited": session.frame.visited, "caveat": f"stopped: {error}"}
-    return {**of_frame(frame), "visited": frame.visited, "caveat": frame.caveat}
-
-
-def _entry(method: str, dim: int, rows: list[Row], metric: str) -> Row:
-    values = np.array([row[metric] for row in rows])
-    values = values[np.isfinite(values)]
-    mean, error = mean_with_error(values)
-    return {
-        "method": method,
-        "d": dim,
-        "mean": mean,
-        "standard error": error,
-        "runs": len(rows),
-        "without number": len(rows) - len(values),
-        "with caveat": sum(bool(row["caveat"]) for row in rows),
-        "seconds": float(np.mean([row["seconds"] for row in rows])),
-    }
+    return {**numbers({name: frame.metric(name) for name in COLUMNS}), "visited": frame.visited, "caveat": frame.caveat}

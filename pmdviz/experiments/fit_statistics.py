@@ -5,7 +5,7 @@ A new test is one more entry of FIT_TESTS; it appears in every menu by itself.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.stein import stein_matrix
 from pmdviz.knobs import documented
@@ -33,18 +34,18 @@ SLACK = 1e-12  # relative: statistics so near are the same but for rounding
 class Contrasts(NamedTuple):
     """c = whole * scale, one a row: the first of the sample, the others of null draws."""
 
-    whole: np.ndarray  # (m + 1, N) floats that are whole numbers
-    scale: np.ndarray  # (m + 1,) of c'Uc
+    whole: Array  # (m + 1, N) floats that are whole numbers
+    scale: Array  # (m + 1,) of c'Uc
 
 
-def bootstrap_contrasts(rng: np.random.Generator, n: int, draws: int, divided: bool = True) -> Contrasts:
+def bootstrap_contrasts(rng: Rng, n: int, draws: int, divided: bool = True) -> Contrasts:
     """u - 1/n for `draws` draws of u, after the contrast that gives S; not `divided`: as printed."""
     counts = rng.multinomial(n, np.full(n, 1 / n), size=draws).astype(float)
     whole = np.vstack([np.ones(n), counts - 1 if divided else n * counts - 1])
     return Contrasts(whole, np.append(1 / (n * (n - 1)), np.full(draws, 1 / n**2)))
 
 
-def printed_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts:
+def printed_contrasts(rng: Rng, n: int, draws: int) -> Contrasts:
     """As printed, (0.127) and Algorithm 10: u ~ Multinomial(n, 1/n) is not divided by n.
 
     title: GF-KSD, bootstrap as printed
@@ -54,14 +55,14 @@ def printed_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts
     return bootstrap_contrasts(rng, n, draws, divided=False)
 
 
-def permutation_contrasts(rng: np.random.Generator, n: int, draws: int) -> Contrasts:
+def permutation_contrasts(rng: Rng, n: int, draws: int) -> Contrasts:
     """1 for the points of one sample and -1 for the points of the other, n each: as they are, then shuffled."""
     signs = np.repeat([1.0, -1.0], n)
     whole = np.vstack([signs, rng.permuted(np.tile(signs, (draws, 1)), axis=1)])
     return Contrasts(whole, np.ones(draws + 1))
 
 
-def quadratic_forms(contrasts: Contrasts, matrix: np.ndarray) -> np.ndarray:
+def quadratic_forms(contrasts: Contrasts, matrix: Array) -> Array:
     """sum_{i != j} c_i U_ij c_j of every contrast, (m + 1,), for U (N, N)."""
     off = matrix.copy()
     np.fill_diagonal(off, 0.0)  # before its largest entry is looked for: the diagonal may be 1e10 times all others
@@ -71,20 +72,20 @@ def quadratic_forms(contrasts: Contrasts, matrix: np.ndarray) -> np.ndarray:
     return contrasts.scale * sums * (largest / LEVELS)
 
 
-def mmd_squares(contrasts: Contrasts, matrix: np.ndarray) -> np.ndarray:
+def mmd_squares(contrasts: Contrasts, matrix: Array) -> Array:
     """W / (n (n-1)) - X / n^2 with W and X the kernel's sums within and between: W - X is the quadratic form."""
     n = len(matrix) // 2
     difference, total = quadratic_forms(contrasts, matrix), matrix.sum() - np.trace(matrix)
     return 0.5 * (total + difference) / (n * (n - 1)) - 0.5 * (total - difference) / n**2
 
 
-def p_value(values: np.ndarray) -> float:
+def p_value(values: Array) -> float:
     """(1 + #{S* >= S}) / (m + 1) for values (m + 1,), the first of them S."""
     observed = values[0] - SLACK * abs(values[0])
     return float((1 + np.count_nonzero(values[1:] >= observed)) / len(values))
 
 
-def combined(values: np.ndarray) -> np.ndarray:
+def combined(values: Array) -> Array:
     """One statistic (m + 1,) from B statistics (m + 1, B) of the same draws: minus the log of the least p-value.
 
     Each draw's p-values are its ranks among all m + 1; a single column stays as it is.
@@ -107,14 +108,15 @@ FACTORS = (0.0625, 0.25, 1.0, 4.0)  # of the usual bandwidth, of a test that com
 class Compared(NamedTuple):
     """The result of a test on points."""
 
-    values: np.ndarray  # (m + 1,) the statistic of the sample, then of m draws from its null distribution
-    kernel: np.ndarray | None = None  # (N, N) of the points, where there is one
+    values: Array  # (m + 1,) the statistic of the sample, then of m draws from its null distribution
+    kernel: Array | None = None  # (N, N) of the points, where there is one
     bandwidth: float | None = None  # of that kernel
     caveat: str = ""  # a warning about the p-value
 
 
-Kernels = tuple[float, Callable[[float], np.ndarray]]  # the usual bandwidth h, and h -> (N, N), symmetric
-MakeKernels = Callable[[np.random.Generator, Target, np.ndarray], Kernels]  # of points (n, d)
+Need = tuple[str, Callable[[Target], bool]]
+Kernels = tuple[float, Callable[[float], Array]]  # the usual bandwidth h, and h -> (N, N), symmetric
+MakeKernels = Callable[[Rng, Target, Array], Kernels]  # of points (n, d)
 
 
 @dataclass(frozen=True)
@@ -125,8 +127,8 @@ class FitTest:
     ----------
     title, about, source : str
         Its words in menus, what it compares in a sentence, and where it comes from.
-    missing_in : target -> str
-        What the test needs that the target lacks, in words; "" where it applies.
+    needs : pairs of words and target -> bool
+        What the test needs, and whether a target has it; each is asked only of targets that have those before.
     compare : (rng, target, points (n, d), m, bandwidth) -> Compared
         The statistic of the points and of m draws from its null distribution. The bandwidth is "median", "aggregated"
         or h > 0; a test without a kernel ignores it.
@@ -138,8 +140,8 @@ class FitTest:
     title: str
     about: str
     source: str
-    missing_in: Callable[[Target], str]
-    compare: Callable[[np.random.Generator, Target, np.ndarray, int, str | float], Compared]
+    needs: Sequence[Need]
+    compare: Callable[[Rng, Target, Array, int, str | float], Compared]
     seconds: Callable[[Target, int, int, int], float]
     kernels: MakeKernels | None = None
 
@@ -148,12 +150,16 @@ class FitTest:
         """Whether a bandwidth makes a difference."""
         return self.kernels is not None
 
+    def missing_in(self, target: Target) -> str:
+        """What the test needs that the target lacks, in words; "" where it applies."""
+        return next((words for words, has in self.needs if not has(target)), "")
+
     def applies(self, target: Target) -> bool:
         """Whether samples can be tested against `target`."""
         return not self.missing_in(target)
 
 
-def few_decide(matrix: np.ndarray) -> str:
+def few_decide(matrix: Array) -> str:
     """That few points decide: the bootstrap then rejects samples of the target too often (measured), or may."""
     own = np.diag(matrix)
     deciding = own.sum() ** 2 / max((own**2).sum(), np.finfo(float).tiny)
@@ -164,12 +170,12 @@ def few_decide(matrix: np.ndarray) -> str:
 
 def kernel_test(
     described_by: Callable,
-    missing_in: Callable[[Target], str],
+    needs: Sequence[Need],
     kernels: MakeKernels,
     cost: tuple[float, float],
-    contrasts: Callable[[np.random.Generator, int, int], Contrasts] = bootstrap_contrasts,
-    statistics: Callable[[Contrasts, np.ndarray], np.ndarray] = quadratic_forms,
-    caveat: Callable[[np.ndarray], str] = few_decide,
+    contrasts: Callable[[Rng, int, int], Contrasts] = bootstrap_contrasts,
+    statistics: Callable[[Contrasts, Array], Array] = quadratic_forms,
+    caveat: Callable[[Array], str] = few_decide,
 ) -> FitTest:
     """A test by kernel matrices; the docstring of `described_by` has its words. `cost`: seconds per n^2, and per n^2 d.
 
@@ -177,9 +183,7 @@ def kernel_test(
     least p-values of the null draws (Westfall, Young 1993): the level is kept. Schrab et al. 2022 combine so.
     """
 
-    def compare(
-        rng: np.random.Generator, target: Target, points: np.ndarray, draws: int, bandwidth: str | float
-    ) -> Compared:
+    def compare(rng: Rng, target: Target, points: Array, draws: int, bandwidth: str | float) -> Compared:
         """One bandwidth, or several combined; the kernel matrix belongs to the least p-value."""
         usual, matrix_of = kernels(rng, target, points)
         drawn, best, columns = contrasts(rng, len(points), draws), (np.inf, 0.0, points), []
@@ -194,13 +198,13 @@ def kernel_test(
         pair = cost[0] + cost[1] * target.dim + PER_FORM * draws
         return FIXED + PER_DRAW * n * draws + bandwidths * pair * n**2
 
-    return FitTest(**documented(described_by), missing_in=missing_in, compare=compare, seconds=seconds, kernels=kernels)
+    return FitTest(**documented(described_by), needs=needs, compare=compare, seconds=seconds, kernels=kernels)
 
 
 SMALLEST = 1e-12  # bandwidth of points most of which coincide
 
 
-def median_square(points: np.ndarray) -> float:
+def median_square(points: Array) -> float:
     """h = the squared median distance of points (n, d), of exp(-|x - y|^2 / h); of points that coincide nearly 0."""
     return max(median_distance(points) ** 2, SMALLEST)
 
@@ -210,12 +214,12 @@ def median_square(points: np.ndarray) -> float:
 MAX_STATES = 2**12  # that a test visits all of
 
 
-def codes_of(space: Discrete, points: np.ndarray) -> np.ndarray:
+def codes_of(space: Discrete, points: Array) -> Array:
     """The place of each coordinate's value among the values in ascending order, (n, d) -> (n, d)."""
     return np.searchsorted(np.sort(space.values), points)
 
 
-def pair_sums(codes: np.ndarray, table: np.ndarray, factors: np.ndarray | None = None) -> np.ndarray:
+def pair_sums(codes: Array, table: Array, factors: Array | None = None) -> Array:
     """sum_k f_ik table[c_ik, c_jk] for every pair, (n, n), from codes (n, d) and a table (K, K); f (n, d) or 1."""
     rows = np.eye(len(table))[codes]
     if factors is not None:
@@ -225,7 +229,7 @@ def pair_sums(codes: np.ndarray, table: np.ndarray, factors: np.ndarray | None =
     return np.einsum("ik,jk->ij", rows.reshape(flat), columns.reshape(flat))  # not BLAS: its bits depend on threads
 
 
-def log_p(target: Target, points: np.ndarray) -> np.ndarray:
+def log_p(target: Target, points: Array) -> Array:
     """Unnormalised log probabilities (n,), in nats. Raises InputError where one is not finite."""
     values = target.log_joint(points)
     if not np.isfinite(values).all():
@@ -235,13 +239,13 @@ def log_p(target: Target, points: np.ndarray) -> np.ndarray:
     return values
 
 
-def inverse_weights(log_density: np.ndarray) -> np.ndarray:
+def inverse_weights(log_density: Array) -> Array:
     """1 / p, of mean 1 over the points, from log p (n,)."""
     weights = np.exp(log_density.min() - log_density)
     return weights / weights.mean()
 
 
-def neighbour_ratios(target: Target, points: np.ndarray) -> np.ndarray:
+def neighbour_ratios(target: Target, points: Array) -> Array:
     """p(z with coordinate k at its next value) / p(z), (n, d); after the largest value comes the smallest."""
     values, codes, own = np.sort(target.space.values), codes_of(target.states, points), log_p(target, points)
     following = values[(codes + 1) % len(values)]
@@ -253,7 +257,7 @@ def neighbour_ratios(target: Target, points: np.ndarray) -> np.ndarray:
     return ratios
 
 
-def enumerated(target: Target) -> tuple[np.ndarray, np.ndarray]:
+def enumerated(target: Target) -> tuple[Array, Array]:
     """All states (S, d), and their probabilities (S,). Raises InputError where there are more than 4,096."""
     space = target.space
     if not isinstance(space, Discrete) or space.num_states > MAX_STATES:
@@ -273,7 +277,7 @@ WIDEST = 0.5  # panel, in sds and in square roots of h
 
 
 @lru_cache(maxsize=64)
-def tables_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray]:
+def tables_of(num_values: int, h: float) -> tuple[Array, Array]:
     """The kernel sums of one coordinate, A and S (K, K) for K values, to about 1e-13."""
     x, mass, bins = nodes_of(num_values, h)
     kernel, stein = np.zeros((num_values, num_values)), np.zeros((num_values, num_values))
@@ -287,7 +291,7 @@ def tables_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray]:
     return kernel, stein
 
 
-def nodes_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def nodes_of(num_values: int, h: float) -> tuple[Array, Array, Array]:
     """Nodes (Q,) on the line, ascending, their share of the mass of their bin, and the number of that bin."""
     quantile = NormalDist().inv_cdf
     edges = [-REACH, *(quantile(k / num_values) for k in range(1, num_values)), REACH]
@@ -303,7 +307,7 @@ def nodes_of(num_values: int, h: float) -> tuple[np.ndarray, np.ndarray, np.ndar
     return x, mass, bins
 
 
-def integrated_kernel(codes: np.ndarray, weights: np.ndarray, num_values: int, h: float) -> np.ndarray:
+def integrated_kernel(codes: Array, weights: Array, num_values: int, h: float) -> Array:
     """Kbar (n, n) of states with `codes` (n, d), `weights` (n,) proportional to 1/p, and h > 0 in units of p0."""
     kernel, stein = tables_of(num_values, float(h))
     joined = np.maximum(kernel, np.finfo(float).tiny)  # bins that no kernel joins
@@ -314,21 +318,7 @@ def integrated_kernel(codes: np.ndarray, weights: np.ndarray, num_values: int, h
 # Pearson's chi-square.
 
 
-def lacks_states(target: Target) -> str:
-    """The requirement of a test of discrete states, in words, where a target has real coordinates."""
-    return "" if isinstance(target.space, Discrete) else "discrete states"
-
-
-def lacks_few_states(target: Target) -> str:
-    """The requirement of a test that counts every state."""
-    if lacks_states(target):
-        return lacks_states(target)
-    return "" if target.space.num_states <= MAX_STATES else f"{MAX_STATES:,} states or fewer"
-
-
-def compare_counts(
-    rng: np.random.Generator, target: Target, points: np.ndarray, draws: int, bandwidth: str | float
-) -> Compared:
+def compare_counts(rng: Rng, target: Target, points: Array, draws: int, bandwidth: str | float) -> Compared:
     """Chi-squares of the counts of the points, then of multinomial counts: exact for any n p.
 
     title: Chi-square
@@ -340,7 +330,7 @@ def compare_counts(
     return Compared(chi_squares(np.vstack([counts, rng.multinomial(len(points), p, size=draws)]), p))
 
 
-def chi_squares(counts: np.ndarray, p: np.ndarray) -> np.ndarray:
+def chi_squares(counts: Array, p: Array) -> Array:
     """(m,) of counts (m, S) that have the same sum n: sum c^2 / (n p) - n; inf where a state of p = 0 was counted."""
     n, possible = counts[0].sum(), p > 0
     found = (counts[:, possible] ** 2 / (n * p[possible])).sum(axis=1) - n
@@ -351,7 +341,7 @@ def chi_squares(counts: np.ndarray, p: np.ndarray) -> np.ndarray:
 # The discrete kernel Stein discrepancy, by ratios of the probabilities of neighbouring states.
 
 
-def dksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
+def dksd_kernels(rng: Rng, target: Target, points: Array) -> Kernels:
     """The usual h is 1, as published: a median of so few distances jumps.
 
     title: Discrete KSD
@@ -362,7 +352,7 @@ def dksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -
     return 1.0, lambda h: dksd_kernel(codes, scores, len(target.space.values), h)
 
 
-def dksd_kernel(codes: np.ndarray, scores: np.ndarray, num_values: int, h: float) -> np.ndarray:
+def dksd_kernel(codes: Array, scores: Array, num_values: int, h: float) -> Array:
     """U = s.s' k - s.D'k - s'.Dk + tr DD'k (n, n), k = exp(-H / (d h)), of states with `codes` and `scores` s (n, d).
 
     H is the number of coordinates that differ, s_i(z) = 1 - p(z with coordinate i at its next value) / p(z), and
@@ -375,7 +365,7 @@ def dksd_kernel(codes: np.ndarray, scores: np.ndarray, num_values: int, h: float
     return np.exp(-pair_sums(codes, differ) / (d * h)) * inside
 
 
-def difference_tables(num_values: int, width: float) -> tuple[np.ndarray, np.ndarray]:
+def difference_tables(num_values: int, width: float) -> tuple[Array, Array]:
     """D'_i k / k and D_i D'_i k / k, (K, K) each, by the two values of coordinate i."""
     k = np.exp(-(1.0 - np.eye(num_values)) / width)
     one, other = np.roll(k, 1, axis=0), np.roll(k, 1, axis=1)  # the value before, of z and of z'
@@ -385,7 +375,7 @@ def difference_tables(num_values: int, width: float) -> tuple[np.ndarray, np.nda
 # The gradient-free kernel Stein discrepancy on discrete states: U_ij = w_i kappa(x_i, x_j) w_j of latent points x.
 
 LEAST, SHARE = 2.0, 0.125  # of h: E|x - y|^2 of one coordinate under p0; of 2 d, of all (best on 9 and 16 spins)
-Surrogate = Callable[[Target, np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]
+Surrogate = Callable[[Target, Array, Array], tuple[Array, Array]]
 
 
 def gf_kernels(surrogate: Surrogate) -> MakeKernels:
@@ -395,7 +385,7 @@ def gf_kernels(surrogate: Surrogate) -> MakeKernels:
     is the law of x where z comes from p.
     """
 
-    def kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
+    def kernels(rng: Rng, target: Target, points: Array) -> Kernels:
         latent = latent_of(rng, target.states, points)
         weights, scores = surrogate(target, points, latent)
         return median_square(latent), lambda h: gf_kernel(latent, weights, h, scores)
@@ -403,7 +393,7 @@ def gf_kernels(surrogate: Surrogate) -> MakeKernels:
     return kernels
 
 
-def normal_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def normal_surrogate(target: Target, points: Array, latent: Array) -> tuple[Array, Array]:
     """rho = p0: w = 1 / p(z) (n,), of mean 1, and grad log rho (n, d) at latent points (n, d) of states (n, d).
 
     title: GF-KSD
@@ -413,7 +403,7 @@ def normal_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> 
     return inverse_weights(log_p(target, points)), -latent
 
 
-def smooth_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def smooth_surrogate(target: Target, points: Array, latent: Array) -> tuple[Array, Array]:
     """rho(x) = p0(x) p~(F(x)): log w = log p~ - log p; the score is -x + F'(x) grad log p~, by the chain rule.
 
     F is the distribution function of p0, and p~ the target's `log_relaxed`, whose coordinates go from the lowest value
@@ -429,24 +419,19 @@ def smooth_surrogate(target: Target, points: np.ndarray, latent: np.ndarray) -> 
     return inverse_weights(log_p(target, points) - values), slope * gradient - latent
 
 
-def lacks_relaxation(target: Target) -> str:
-    """The requirement of the smooth surrogate: states, and a density between them."""
-    return lacks_states(target) or ("" if "relaxation" in target.offers else "a smooth density between the states")
-
-
-def gf_kernel(latent: np.ndarray, weights: np.ndarray, h: float, scores: np.ndarray | None = None) -> np.ndarray:
+def gf_kernel(latent: Array, weights: Array, h: float, scores: Array | None = None) -> Array:
     """w_i kappa(x_i, x_j) w_j (n, n) for latent points (n, d), weights (n,) and scores (n, d); of p0 they are -x."""
     return np.outer(weights, weights) * stein_matrix(latent, -latent if scores is None else scores, h)
 
 
-def latent_of(rng: np.random.Generator, space: Discrete, points: np.ndarray) -> np.ndarray:
+def latent_of(rng: Rng, space: Discrete, points: Array) -> Array:
     """x (n, d) with Gamma(x) = z: Phi^-1 of a uniform point of [k/K, (k + 1)/K), k the place of the value."""
     shares = (codes_of(space, points) + rng.random(points.shape)) / len(space.values)
     inside = np.clip(shares, 1e-300, 1 - 1e-16)
     return np.array([*map(NormalDist().inv_cdf, inside.ravel())]).reshape(points.shape)
 
 
-def integrated_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
+def integrated_kernels(rng: Rng, target: Target, points: Array) -> Kernels:
     """U_ij = E(w_i kappa(x_i, x_j) w_j | z_i, z_j): no latent point is drawn.
 
     title: GF-KSD, latent points integrated out
@@ -461,7 +446,7 @@ def integrated_kernels(rng: np.random.Generator, target: Target, points: np.ndar
 # Kernels on real coordinates, in prior sds, in which coordinates of different units can be compared.
 
 
-def ksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
+def ksd_kernels(rng: Rng, target: Target, points: Array) -> Kernels:
     """kappa_p with k(x, y) = exp(-|x - y|^2 / h).
 
     title: KSD
@@ -473,13 +458,7 @@ def ksd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) ->
     return median_square(scaled), lambda h: stein_matrix(scaled, scores, h)
 
 
-def lacks_gradient(target: Target) -> str:
-    """The requirement of a score on real coordinates."""
-    fits = {"reals", "gradient"} <= target.offers
-    return "" if fits else "real coordinates and a gradient of the log density"
-
-
-def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) -> Kernels:
+def mmd_kernels(rng: Rng, target: Target, points: Array) -> Kernels:
     """Of the points, and then of as many reference draws: exp(-|x - y|^2 / h), and exp(-H / (d h)) on states.
 
     The median is taken over the pooled points, which no permutation changes: the test is exact.
@@ -498,12 +477,6 @@ def mmd_kernels(rng: np.random.Generator, target: Target, points: np.ndarray) ->
     return median_square(scaled), lambda h: np.exp(-squared / h)
 
 
-def lacks_draws(target: Target) -> str:
-    """The requirement of a comparison with draws from the target."""
-    known = isinstance(target.space, (Reals, Discrete)) and target.reference() is not None
-    return "" if known else "exact draws, or a reference that can be drawn from,"
-
-
 # Classical tests by the distribution functions of a target's coordinates.
 
 CDF_NODES = 20_001  # at which a distribution function is tabulated
@@ -511,19 +484,17 @@ PER_VALUE = 2e-7  # seconds: of drawing, looking up and sorting a coordinate
 OFF = 1e-3  # of the mass of a marginal on its box, above which it is refused
 
 
-def marginal_test(statistics: Callable[[np.ndarray], np.ndarray]) -> FitTest:
+def marginal_test(statistics: Callable[[Array], Array]) -> FitTest:
     """The largest statistic of any coordinate, of u = F_k(x_k), and the same of exact draws: the level is kept.
 
     `statistics` gives (d,) of u (n, d), each column ascending in [0, 1].
     """
 
-    def compare(
-        rng: np.random.Generator, target: Target, points: np.ndarray, draws: int, bandwidth: str | float
-    ) -> Compared:
+    def compare(rng: Rng, target: Target, points: Array, draws: int, bandwidth: str | float) -> Compared:
         """Of the points, then of exact draws."""
         tables = [distribution(target, k) for k in range(target.dim)]
 
-        def statistic(sample: np.ndarray) -> float:
+        def statistic(sample: Array) -> float:
             u = np.stack([np.interp(x, *table) for x, table in zip(sample.T, tables, strict=True)], axis=1)
             return float(statistics(np.sort(u, axis=0)).max())
 
@@ -533,18 +504,10 @@ def marginal_test(statistics: Callable[[np.ndarray], np.ndarray]) -> FitTest:
     def seconds(target: Target, n: int, draws: int, bandwidths: int) -> float:
         return FIXED + PER_VALUE * (n * draws + CDF_NODES) * target.dim
 
-    return FitTest(**documented(statistics), missing_in=lacks_marginals, compare=compare, seconds=seconds)
+    return FitTest(**documented(statistics), needs=[MARGINALS], compare=compare, seconds=seconds)
 
 
-def lacks_marginals(target: Target) -> str:
-    """The requirement of marginal tests: an exact posterior of one coordinate, or one whose marginals are known."""
-    known = "reals" in target.offers and target.exact is not None
-    if known and (target.dim == 1 or hasattr(target.exact, "marginal_log_density")):
-        return ""
-    return "real coordinates whose exact distribution functions are known"
-
-
-def kolmogorov_smirnov(u: np.ndarray) -> np.ndarray:
+def kolmogorov_smirnov(u: Array) -> Array:
     """sup |F_n - F| = max_i max(i/n - u_i, u_i - (i - 1)/n).
 
     title: Kolmogorov-Smirnov
@@ -555,7 +518,7 @@ def kolmogorov_smirnov(u: np.ndarray) -> np.ndarray:
     return np.maximum(steps[1:] - u, u - steps[:-1]).max(axis=0)
 
 
-def anderson_darling(u: np.ndarray) -> np.ndarray:
+def anderson_darling(u: Array) -> Array:
     """n times the integral of (F_n - F)^2 / (F (1 - F)) dF: tails count more than with Kolmogorov-Smirnov.
 
     -n - (1/n) sum_i (2 i - 1) (log u_i + log(1 - u_(n + 1 - i))).
@@ -569,7 +532,7 @@ def anderson_darling(u: np.ndarray) -> np.ndarray:
     return -n - (odd * (np.log(inside) + np.log1p(-inside[::-1]))).mean(axis=0)
 
 
-def distribution(target: Target, k: int) -> tuple[np.ndarray, np.ndarray]:
+def distribution(target: Target, k: int) -> tuple[Array, Array]:
     """Nodes (CDF_NODES,) on the box that holds all but 1e-9 of the mass, and F_k there, the integral of the density.
 
     Raises InputError where the density on the box does not have mass 1.
@@ -585,26 +548,48 @@ def distribution(target: Target, k: int) -> tuple[np.ndarray, np.ndarray]:
     return nodes, found / found[-1]
 
 
-# The table, in the order of menus.
+# The table, in the order of menus, after what tests need of a target.
+
+STATES: Need = "discrete states", lambda target: isinstance(target.space, Discrete)
+FEW_STATES: Need = f"{MAX_STATES:,} states or fewer", lambda target: target.space.num_states <= MAX_STATES
+RELAXATION: Need = "a smooth density between the states", lambda target: "relaxation" in target.offers
+GRADIENT: Need = (
+    "real coordinates and a gradient of the log density",
+    lambda target: {"reals", "gradient"} <= target.offers,
+)
+DRAWS: Need = (
+    "exact draws, or a reference that can be drawn from,",
+    lambda target: isinstance(target.space, (Reals, Discrete)) and target.reference() is not None,
+)
+MARGINALS: Need = (
+    "real coordinates whose exact distribution functions are known",
+    lambda target: (
+        "reals" in target.offers
+        and target.exact is not None
+        and (target.dim == 1 or hasattr(target.exact, "marginal_log_density"))
+    ),
+)
 
 FIT_TESTS: dict[str, FitTest] = {
     "anderson_darling": marginal_test(anderson_darling),
     "chi_square": FitTest(
         **documented(compare_counts),
-        missing_in=lacks_few_states,
+        needs=[STATES, FEW_STATES],
         compare=compare_counts,
         seconds=lambda target, n, draws, bandwidths: FIXED + PER_DRAW * target.space.num_states * draws,
     ),
-    "dksd": kernel_test(dksd_kernels, lacks_states, dksd_kernels, (3e-8, 1.8e-9)),
-    "gf_ksd": kernel_test(normal_surrogate, lacks_states, gf_kernels(normal_surrogate), (3e-8, 1.2e-9)),
+    "dksd": kernel_test(dksd_kernels, [STATES], dksd_kernels, (3e-8, 1.8e-9)),
+    "gf_ksd": kernel_test(normal_surrogate, [STATES], gf_kernels(normal_surrogate), (3e-8, 1.2e-9)),
     "gf_ksd_printed": kernel_test(
-        printed_contrasts, lacks_states, gf_kernels(normal_surrogate), (3e-8, 1.2e-9), printed_contrasts
+        printed_contrasts, [STATES], gf_kernels(normal_surrogate), (3e-8, 1.2e-9), printed_contrasts
     ),
-    "gf_ksd_rao_blackwell": kernel_test(integrated_kernels, lacks_states, integrated_kernels, (3e-8, 8e-10)),
-    "gf_ksd_surrogate": kernel_test(smooth_surrogate, lacks_relaxation, gf_kernels(smooth_surrogate), (3e-8, 1.2e-9)),
+    "gf_ksd_rao_blackwell": kernel_test(integrated_kernels, [STATES], integrated_kernels, (3e-8, 8e-10)),
+    "gf_ksd_surrogate": kernel_test(
+        smooth_surrogate, [STATES, RELAXATION], gf_kernels(smooth_surrogate), (3e-8, 1.2e-9)
+    ),
     "kolmogorov_smirnov": marginal_test(kolmogorov_smirnov),
-    "ksd": kernel_test(ksd_kernels, lacks_gradient, ksd_kernels, (3e-8, 1e-9)),
+    "ksd": kernel_test(ksd_kernels, [GRADIENT], ksd_kernels, (3e-8, 1e-9)),
     "mmd": kernel_test(  # of (2 n)^2 pairs; permutations are exact
-        mmd_kernels, lacks_draws, mmd_kernels, (1.2e-7, 1e-9), permutation_contrasts, mmd_squares, lambda matrix: ""
+        mmd_kernels, [DRAWS], mmd_kernels, (1.2e-7, 1e-9), permutation_contrasts, mmd_squares, lambda matrix: ""
     ),
 }

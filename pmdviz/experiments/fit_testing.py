@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Raw, real_number
 from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, get_target
@@ -37,11 +38,11 @@ SHARE_OF_ESS = 0.1  # of resampled particles; with all of them sizes up to 0.3 w
 class Sample(NamedTuple):
     """Points to be tested, and how they were obtained."""
 
-    points: np.ndarray  # (n, d)
+    points: Array  # (n, d)
     words: str
 
 
-def sample_of(given: Given, target: Target, rng: np.random.Generator) -> Sample:
+def sample_of(given: Given, target: Target, rng: Rng) -> Sample:
     """Points (n, d) of `target` from an array, a Frame, a Session or a Run; at most 1,000 of them.
 
     Raises InputError for another type, for fewer than 10 points, values that are not finite, and frames whose
@@ -75,17 +76,25 @@ def frame_of(given: Given) -> Frame | None:
     return given if isinstance(given, Frame) else None
 
 
-def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
+def points_of(frame: Frame, rng: Rng) -> Sample:
     """Points of a frame and how they were obtained. Raises InputError for points that vary less by design."""
     if frame.method.family == "chain":
         return thinned(frame)
     if frame.method.family != "particles":
         return from_density(frame, rng)
-    if getattr(frame.knobs, "draws", "") == "balanced":
-        refuse_balanced(frame)
+    if getattr(frame.knobs, "draws", "") == "balanced":  # sums vary less than of independent ones: no level is known
+        knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
+        raise InputError(
+            f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
+            "draws = 'independent'",
+            "sample",
+            f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
+        )
     reason = frame.method.varies_less
     if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
-        return as_they_are(frame, reason, rng)
+        note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha"
+        sample = Sample(np.array(frame.particles), f"the particles as they are{note if reason else ''}")
+        return few_of_a_generation(frame, sample, rng)
     if reason:
         raise InputError(
             f"a test supposes independent points; of method {frame.method.name!r} {reason}: test a run of importance "
@@ -93,17 +102,6 @@ def points_of(frame: Frame, rng: np.random.Generator) -> Sample:
             "sample",
         )
     return by_weight(frame, rng)
-
-
-def refuse_balanced(frame: Frame) -> NoReturn:
-    """Sums of points drawn evenly spread vary less than sums of independent ones: the level of a test is unknown."""
-    knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
-    raise InputError(
-        f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
-        "draws = 'independent'",
-        "sample",
-        f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
-    )
 
 
 def thinned(frame: Frame) -> Sample:
@@ -117,7 +115,7 @@ def thinned(frame: Frame) -> Sample:
     return Sample(points, f"one draw in {step:,} of {total:,}, because the chain's correlation time is {tau:.1f} draws")
 
 
-def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
+def longest_correlation_time(chains: Array, states: bool) -> float:
     """tau >= 1 of chains (C, n, d): the longest of any coordinate and of their mean; of real ones of squares too.
 
     Of real coordinates by normal scores. Trajectories that swing to the other side have coordinates that are barely
@@ -131,7 +129,7 @@ def longest_correlation_time(chains: np.ndarray, states: bool) -> float:
     return max([1.0, *(correlation_time(one) for one in scores + more if one.min() < one.max())])
 
 
-def by_weight(frame: Frame, rng: np.random.Generator) -> Sample:
+def by_weight(frame: Frame, rng: Rng) -> Sample:
     """Particle i with probability w_i / max w: of independent particles and importance weights these are iid from p."""
     particles, weights = frame.particles, frame.weights
     kept = rng.random(len(weights)) * weights.max() < weights
@@ -139,7 +137,7 @@ def by_weight(frame: Frame, rng: np.random.Generator) -> Sample:
     return few_of_a_generation(frame, Sample(particles[kept], words), rng)
 
 
-def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) -> Sample:
+def few_of_a_generation(frame: Frame, sample: Sample, rng: Rng) -> Sample:
     """A tenth of the ESS at most where particles have been resampled: their parents' errors are common to all."""
     most = int(SHARE_OF_ESS / (frame.weights**2).sum())
     if not frame.rejuvenations or len(sample.points) <= most:
@@ -148,17 +146,11 @@ def few_of_a_generation(frame: Frame, sample: Sample, rng: np.random.Generator) 
     return Sample(sample.points[chosen], f"{sample.words}, and {most:,} of these, because they share ancestors")
 
 
-def from_density(frame: Frame, rng: np.random.Generator) -> Sample:
+def from_density(frame: Frame, rng: Rng) -> Sample:
     """Independent draws: one at a time, because a density's draws are stratified among themselves."""
     density = frame.density
     points = np.concatenate([density.sample(rng, 1) for _ in range(MOST)])
     return Sample(points, f"{MOST:,} independent draws of the fitted density")
-
-
-def as_they_are(frame: Frame, reason: str, rng: np.random.Generator) -> Sample:
-    """Equally weighted particles; `reason` says why they vary less than independent ones, where they do."""
-    note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha" if reason else ""
-    return few_of_a_generation(frame, Sample(np.array(frame.particles), f"the particles as they are{note}"), rng)
 
 
 # One test of one sample.
@@ -205,8 +197,8 @@ class FitResult:
     seconds: float
     note: str = ""
     bandwidth: float | None = None
-    bootstrap: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    kernel: np.ndarray | None = field(default=None, repr=False)
+    bootstrap: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    kernel: Array | None = field(default=None, repr=False)
 
 
 def tested(
@@ -215,8 +207,10 @@ def tested(
     """The test that `pmdviz.test_fit` describes."""
     target = get_target(target)
     made = find_test(test, target)
-    alpha, width = checked_alpha(alpha), checked_bandwidth(bandwidth)
-    draws = checked_draws(draws, alpha)
+    level, width = real_number(alpha), checked_bandwidth(bandwidth)
+    if level is None or not 0 < level < 1:
+        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
+    alpha, draws = level, checked_draws(draws, level)
     for_sample, for_test = np.random.SeedSequence(checked_whole("seed", seed, 0, MAX_SEED)).spawn(2)
     points, words = sample_of(sample, target, np.random.default_rng(for_sample))
     start = time.perf_counter()
@@ -237,14 +231,6 @@ def find_test(name: str, target: Target) -> FitTest:
         cure = f"; tests that apply to it: {', '.join(others)}" if others else ", and no other test applies to it"
         raise InputError(f"test {name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test")
     return FIT_TESTS[name]
-
-
-def checked_alpha(alpha: Raw) -> float:
-    """A level in (0, 1). Raises InputError."""
-    value = real_number(alpha)
-    if value is None or not 0 < value < 1:
-        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
-    return value
 
 
 def checked_draws(draws: Raw, alpha: float) -> int:
@@ -279,14 +265,14 @@ class MeanEstimate(NamedTuple):
     Standard errors take the points as independent; the value's is the jackknife's.
     """
 
-    value: np.ndarray
-    standard_error: np.ndarray
-    plain: np.ndarray
-    plain_error: np.ndarray
+    value: Array
+    standard_error: Array
+    plain: Array
+    plain_error: Array
 
 
 def stein_mean(
-    target: str | Target, sample: Given, function: Callable[[np.ndarray], np.ndarray], degree: int = 2
+    target: str | Target, sample: Given, function: Callable[[Array], Array], degree: int = 2
 ) -> MeanEstimate:
     """Estimate E_p f(x) from points of p with control variates.
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     Case,
     Chart,
     Experiment,
@@ -27,6 +27,7 @@ from pmdviz.experiments.base import (
 )
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
 from pmdviz.experiments.fit_testing import checked_draws, find_test
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
@@ -35,7 +36,7 @@ from pmdviz.targets.enumeration import Enumeration
 
 # Pairs of a target p and a q that the sample comes from, which differ by a perturbation; at 0 they are the same.
 
-Draws = Callable[[np.random.Generator, int], np.ndarray]
+Draws = Callable[[Rng, int], Array]
 
 FIELD_COUPLING = 0.1  # of the lattice whose field is perturbed
 HIDDEN = 5  # units of the machine
@@ -60,10 +61,7 @@ def ising(size: int, coupling: float, field_sd: float = 0.0) -> Target:
 def couplings(size: int, levels: Sequence[float], at: float) -> Scenario:
     """Lattices at the temperatures T and T': the perturbation is 1/T' - 1/T."""
     return Scenario(
-        f"Ising {size} × {size}, another temperature",
-        "1/T′ - 1/T",
-        levels,
-        at,
+        *(f"Ising {size} × {size}, another temperature", "1/T′ - 1/T", levels, at),
         lambda temperature: ising(size, 1 / temperature),
         lambda temperature, level: ising(size, 1 / temperature + level).reference().sample,
     )
@@ -83,16 +81,6 @@ def perturbed_machine(temperature: float, level: float) -> Draws:
     return Enumeration(q.states, q.log_joint).sample
 
 
-def weak(temperature: float, field_sd: float = 0.0) -> Target:
-    """Spins that are weakly coupled, whatever the temperature."""
-    return ising(3, FIELD_COUPLING, field_sd)
-
-
-def three_values(temperature: float) -> Target:
-    """The categorical target of three values."""
-    return _made("categorical", table="three")
-
-
 def shifted_table(temperature: float, level: float) -> Draws:
     """0.25 + level, 0.45 - level and 0.3."""
     values, p = TABLES["three"]
@@ -101,7 +89,7 @@ def shifted_table(temperature: float, level: float) -> Draws:
     return lambda rng, n: np.array(values)[rng.choice(len(q), size=n, p=q)][:, None]
 
 
-def normal(rng: np.random.Generator, n: int, shift: float, sd: float) -> np.ndarray:
+def normal(rng: Rng, n: int, shift: float, sd: float) -> Array:
     """n draws (n, 2) of N((shift, 0), sd^2 I)."""
     return np.array([shift, 0.0]) + sd * rng.standard_normal((n, 2))
 
@@ -122,15 +110,16 @@ SCENARIOS = {
     "ising_4x4": couplings(4, COLDER, 0.1),
     "ising_10x10": couplings(10, (0.0, 0.01, 0.02, 0.03), 0.02),
     "ising_field": Scenario(
-        *("Ising 3 × 3, a random field", "sd of the field", TENTHS, 0.1, weak),
-        lambda temperature, level: weak(temperature, level).reference().sample,
+        *("Ising 3 × 3, a random field", "sd of the field", TENTHS, 0.1),
+        lambda temperature: ising(3, FIELD_COUPLING),  # weakly coupled, whatever the temperature
+        lambda temperature, level: ising(3, FIELD_COUPLING, level).reference().sample,
     ),
     "rbm": Scenario(
         "Bernoulli RBM, noise on its weights", "sd of the noise on W", TENTHS, 0.2, machine, perturbed_machine
     ),
     "categorical": Scenario(
         *("Three values, another probability", "probability moved from 0 to -1", COLDER, 0.1),
-        *(three_values, shifted_table),
+        *(lambda temperature: _made("categorical", table="three"), shifted_table),
     ),
     "gaussian_mean": Scenario(
         *("Gaussian in the plane, another mean", "shift of the first coordinate, in sds", TENTHS, 0.2, plane),
@@ -165,7 +154,7 @@ def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: f
 RATE = ("rejected", "low", "high")
 
 
-def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMap:
+def kernel_picture(title: str, kernel: Array, points: Array) -> HeatMap:
     """The first 100 points' kernel matrix off its diagonal, similar points next to one another."""
     count = min(SHOWN, len(points))
     order = np.lexsort(points[:count].T[::-1])
@@ -174,14 +163,6 @@ def kernel_picture(title: str, kernel: np.ndarray, points: np.ndarray) -> HeatMa
     np.fill_diagonal(values, 0.0)
     axis = "points of the sample, by the sum of their coordinates"
     return HeatMap(values, axis, axis, "kernel", f"{title}: kernel matrix, without its diagonal")
-
-
-def null_picture(title: str, values: np.ndarray) -> Histogram:
-    """Draws of the null distribution, and the statistic (the first of the values)."""
-    finite = values[1:][np.isfinite(values[1:])]
-    counts, edges = np.histogram(finite, BINS)
-    marks = [("the sample's statistic", float(values[0]))] if np.isfinite(values[0]) else []
-    return Histogram(edges, counts, marks, "statistic", "null draws", f"{title}: null distribution")
 
 
 # How often a test rejects: rates with intervals, and the rate over the seeds of a recipe.
@@ -304,18 +285,12 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Row]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
-        names = ("test", "num_points", "perturbation")
-        return [
-            {
-                **dict(zip(names, key, strict=True)),
-                "rejected": (rate := rate_of(sum(row["rejected"] for row in mine), len(mine))).value,
-                "low": rate.low,
-                "high": rate.high,
-                "samples": rate.runs,
-                "milliseconds": 1000 * float(np.mean([row["seconds"] for row in mine])),
-            }
-            for key, mine in sorted(grouped(rows, *names).items())
-        ]
+        names, found = ("test", "num_points", "perturbation"), []
+        for key, mine in sorted(grouped(rows, *names).items()):
+            rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
+            numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
+            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
+        return found
 
     def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:
         """The power curves."""
@@ -333,7 +308,11 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
             found = FIT_TESTS[name].compare(rng, target, points, knobs.draws, bandwidth_of(case))
             if found.kernel is not None:
                 pictures.append(kernel_picture(FIT_TESTS[name].title, found.kernel, points))
-            pictures.append(null_picture(FIT_TESTS[name].title, found.values))
+            finite = found.values[1:][np.isfinite(found.values[1:])]
+            counts, edges = np.histogram(finite, BINS)
+            marks = [("the sample's statistic", float(found.values[0]))] if np.isfinite(found.values[0]) else []
+            words = f"{FIT_TESTS[name].title}: null distribution"
+            pictures.append(Histogram(edges, counts, marks, "statistic", "null draws", words))
         return pictures
 
     def size(self, case: Case) -> Size:
@@ -363,7 +342,7 @@ def tests_of(knobs: GoodnessOfFitKnobs, scenario: Scenario) -> list[str]:
     return [knobs.test]
 
 
-def samples_of(case: Case) -> list[np.ndarray]:
+def samples_of(case: Case) -> list[Array]:
     """The block's samples, (n, d) each: by seed and number of the block, the same for every test."""
     return _drawn(*(case[name] for name in DRAWN_BY))
 
@@ -371,7 +350,7 @@ def samples_of(case: Case) -> list[np.ndarray]:
 @lru_cache(maxsize=2)
 def _drawn(
     scenario: str, temperature: float, perturbation: float, seed: int, first: int, count: int, num_points: int
-) -> list[np.ndarray]:
+) -> list[Array]:
     """Kept for the tests that come next: exact draws of a wide lattice take as long as a test."""
     draw = SCENARIOS[scenario].draws(temperature, perturbation)
     points = draw(np.random.default_rng([seed, first, 0]), count * num_points)
@@ -391,16 +370,12 @@ NUM_BINS = 10
 NUM_RANKED = 99  # draws of a chain, evenly spaced, among which the truth is ranked: nearly independent if it has mixed
 NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
-METHODS = {
-    "hmc": "Hamiltonian Monte Carlo",
-    "hot_sgld": "SGLD with long steps on batches of two",
-    "walk": "a random walk with short steps",
+SAMPLERS: Mapping[str, tuple[str, str, int, Mapping[str, Value]]] = {  # title, method, budget and knobs
+    "hmc": ("Hamiltonian Monte Carlo", "hmc", 20_000, {}),
+    "hot_sgld": ("SGLD with long steps on batches of two", "sgld", 4_000, {"a": 0.15, "g": 0.0, "batch_size": 2}),
+    "walk": ("a random walk with short steps", "random_walk", 4_000, {"tune": False, "scale": 0.02}),
 }
-SETTINGS: Mapping[str, Mapping[str, Value]] = {
-    "hmc": {"method": "hmc", "budget": 20_000},
-    "hot_sgld": {"method": "sgld", "budget": 4_000, "a": 0.15, "g": 0.0, "batch_size": 2},
-    "walk": {"method": "random_walk", "budget": 4_000, "tune": False, "scale": 0.02},
-}
+METHODS = {name: title for name, (title, *_) in SAMPLERS.items()}
 
 
 class CalibrationKnobs(Knobs):
@@ -456,17 +431,12 @@ class Calibration(Experiment[CalibrationKnobs]):
             return []
         spread = float(12 * np.mean((ranks - 0.5) ** 2))
         verdict = "too narrow" if spread > NARROW else "too wide" if spread < WIDE else "calibrated"
-        inside = {f"inside {100 * level:.0f} %": _inside(ranks, level) for level in (0.5, 0.9)}
-        return [
-            {
-                "method": METHODS[knobs.method],
-                "data sets": len(ranks),
-                **inside,
-                "spread": spread,
-                "draws": verdict,
-                "bulk ESS": float(np.median([row["bulk_ess"] for row in rows])),
-            }
-        ]
+        inside = {  # the share in the central interval of that probability
+            f"inside {100 * level:.0f} %": float(np.mean(np.abs(ranks - 0.5) <= level / 2)) for level in (0.5, 0.9)
+        }
+        ess = float(np.median([row["bulk_ess"] for row in rows]))
+        entry = {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
+        return [{**entry, "bulk ESS": ess}]
 
     def pictures(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> Sequence[Picture]:
         """The ranks, and how many a bin would have if they were uniform."""
@@ -481,14 +451,9 @@ class Calibration(Experiment[CalibrationKnobs]):
         return size_of_run(recipe, recipe.make_target())
 
 
-def _inside(ranks: np.ndarray, level: float) -> float:
-    """Share of the ranks in the central interval of that probability."""
-    return float(np.mean(np.abs(ranks - 0.5) <= level / 2))
-
-
 def _recipe(case: Case) -> Recipe:
     """The run on data of a true parameter that is drawn from the prior."""
     theta = float(np.random.default_rng([case["seed"], 2018]).standard_normal())
     options = {"dim": 1, "theta": round(theta, 6), "data_seed": case["seed"]}
-    settings = dict(SETTINGS[case["method"]])
-    return Recipe("gaussian", settings.pop("method"), target_options=options, seed=case["seed"], **settings)
+    _, method, budget, knobs = SAMPLERS[case["method"]]
+    return Recipe("gaussian", method, target_options=options, seed=case["seed"], budget=budget, **knobs)

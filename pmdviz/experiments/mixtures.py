@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
 from pmdviz.errors import InputError
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.methods.stein import log_mean
 from pmdviz.metrics.divergences import spread_normals
 
@@ -20,16 +21,16 @@ LOG_2PI = np.log(2 * np.pi)
 class Mixture(NamedTuple):
     """sum_c shares_c N(means_c, covs_c). Which component comes first says nothing."""
 
-    shares: np.ndarray  # (c,), sum 1
-    means: np.ndarray  # (c, d)
-    covs: np.ndarray  # (c, d, d)
+    shares: Array  # (c,), sum 1
+    means: Array  # (c, d)
+    covs: Array  # (c, d, d)
 
-    def ordered(self, order: np.ndarray) -> Mixture:
+    def ordered(self, order: Array) -> Mixture:
         """The same with its components in another order."""
         return Mixture(*(part[order] for part in self))
 
     @property
-    def moments(self) -> tuple[np.ndarray, np.ndarray]:
+    def moments(self) -> tuple[Array, Array]:
         """Mean (d,) and second moment E xx' (d, d)."""
         squares = self.covs + self.means[:, :, None] * self.means[:, None, :]
         return self.shares @ self.means, np.tensordot(self.shares, squares, 1)
@@ -46,7 +47,7 @@ class Mixture(NamedTuple):
         return ""
 
 
-def log_joint(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+def log_joint(points: Array, mixture: Mixture) -> Array:
     """log shares_c + log N(x | means_c, covs_c), (n, c), in nats; -inf where a share is 0.
 
     Raises LinAlgError for a covariance that is not positive definite.
@@ -60,13 +61,13 @@ def log_joint(points: np.ndarray, mixture: Mixture) -> np.ndarray:
         return found + np.log(mixture.shares)
 
 
-def log_sum(log_terms: np.ndarray) -> np.ndarray:
+def log_sum(log_terms: Array) -> Array:
     """log sum exp over the last axis, (n, c) -> (n,)."""
     top = log_terms.max(axis=-1)
     return top + np.log(np.exp(log_terms - top[..., None]).sum(axis=-1))
 
 
-def symmetric_kl(one: Mixture, other: Mixture) -> np.ndarray:
+def symmetric_kl(one: Mixture, other: Mixture) -> Array:
     """KL(a || b) + KL(b || a) of every component a of one and b of the other, (c, c'), in nats.
 
     Half of tr(A^-1 B + B^-1 A) - 2 d + (m_a - m_b)' (A^-1 + B^-1) (m_a - m_b).
@@ -100,7 +101,7 @@ class Full:
         """Free numbers of one covariance: d (d + 1) / 2."""
         return self.dim * (self.dim + 1) // 2
 
-    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+    def fitted(self, S: Array, floor: float) -> tuple[Array, bool]:
         """The most likely covariance for points of covariance S (d, d), and whether the floor was needed.
 
         S itself; eigenvalues below the floor are raised to it.
@@ -110,29 +111,29 @@ class Full:
             return S, False
         return (vectors * np.maximum(values, floor)) @ vectors.T, True
 
-    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    def unmatched_mean(self, covs: Sequence[Array], rng: Rng) -> Array:
         """The covariance of the mean of parameters that are chosen blindly among each covariance's."""
         return np.mean(covs, axis=0)
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+    def drawn(self, rng: Rng) -> Array:
         """A covariance to draw data with: variances from 0.5 to 1.5 in random directions."""
         return turned(rng, rng.uniform(0.5, 1.5, self.dim))
 
-    def chart(self, near: np.ndarray) -> Full:
+    def chart(self, near: Array) -> Full:
         """Coordinates for covariances near one: the same everywhere."""
         return self
 
-    def vector(self, cov: np.ndarray) -> np.ndarray:
+    def vector(self, cov: Array) -> Array:
         """Coordinates (p,) of a covariance (d, d), row by row."""
         return cov[np.tril_indices(self.dim)]
 
-    def matrix(self, vector: np.ndarray) -> np.ndarray:
+    def matrix(self, vector: Array) -> Array:
         """The covariance of coordinates."""
         cov = np.zeros((self.dim, self.dim))
         cov[np.tril_indices(self.dim)] = vector
         return cov + np.tril(cov, -1).T
 
-    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def score(self, cov: Array, slopes: Array) -> Array:
         """Derivatives by the coordinates, (n, p), from those by the entries of the matrix, (n, d, d).
 
         An entry below the diagonal appears in two places: its derivative counts twice.
@@ -154,31 +155,31 @@ class LowRank:
         """d q - q (q - 1) / 2 + 1."""
         return self.dim * self.latent - self.latent * (self.latent - 1) // 2 + 1
 
-    def fitted(self, S: np.ndarray, floor: float) -> tuple[np.ndarray, bool]:
+    def fitted(self, S: Array, floor: float) -> tuple[Array, bool]:
         """Tipping and Bishop 1999, Eqs. 7 and 8: all eigenvalues of S but the q largest become their mean."""
         values, vectors = np.linalg.eigh(S)
         noise = values[: self.dim - self.latent].mean()
         values = np.append(np.full(self.dim - self.latent, noise), values[self.dim - self.latent :])
         return (vectors * np.maximum(values, floor)) @ vectors.T, bool(noise < floor)
 
-    def loadings(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+    def loadings(self, cov: Array) -> tuple[Array, float]:
         """W (d, q) with orthogonal columns, and s2."""
         values, vectors = np.linalg.eigh(cov)
         noise = float(values[: self.dim - self.latent].mean())
         return vectors[:, -self.latent :] * np.sqrt(np.maximum(values[-self.latent :] - noise, 0.0)), noise
 
-    def chart(self, near: np.ndarray) -> Loadings:
+    def chart(self, near: Array) -> Loadings:
         """W turned to be nearest to the one of `near`."""
         return Loadings(self, near)
 
-    def unmatched_mean(self, covs: Sequence[np.ndarray], rng: np.random.Generator) -> np.ndarray:
+    def unmatched_mean(self, covs: Sequence[Array], rng: Rng) -> Array:
         """That of the mean of W, each turned at random, and of s2."""
         weights, noises = zip(*(self.loadings(cov) for cov in covs), strict=True)
         turns = [rotation(rng, self.latent) for _ in covs]
         mean = np.mean([w @ turn for w, turn in zip(weights, turns, strict=True)], axis=0)
         return mean @ mean.T + np.mean(noises) * np.eye(self.dim)
 
-    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+    def drawn(self, rng: Rng) -> Array:
         """Noise of variance 0.3, and variances from 1 to 2 in q random directions."""
         signal = rng.uniform(1.0, 2.0, self.latent)
         return turned(rng, np.append(np.full(self.dim - self.latent, 0.3), signal))
@@ -194,7 +195,7 @@ class Loadings:
     means and corrections stay in it; `basis` is orthonormal.
     """
 
-    def __init__(self, family: LowRank, near: np.ndarray) -> None:
+    def __init__(self, family: LowRank, near: Array) -> None:
         self.family, self.near = family, family.loadings(near)[0]
         d, q = self.near.shape
         first, second = np.tril_indices(q, -1)
@@ -203,36 +204,36 @@ class Loadings:
         turning[:, first, np.arange(len(first))] = -self.near[:, second]
         self.basis = np.linalg.qr(turning.reshape(d * q, -1), mode="complete")[0][:, len(first) :]
 
-    def weights(self, cov: np.ndarray) -> tuple[np.ndarray, float]:
+    def weights(self, cov: Array) -> tuple[Array, float]:
         """W (d, q) turned to W0, and s2."""
         weights, noise = self.family.loadings(cov)
         left, _, right = np.linalg.svd(weights.T @ self.near)
         return weights @ left @ right, noise
 
-    def vector(self, cov: np.ndarray) -> np.ndarray:
+    def vector(self, cov: Array) -> Array:
         """W in the basis, then s2."""
         weights, noise = self.weights(cov)
         return np.append(weights.ravel() @ self.basis, noise)
 
-    def matrix(self, vector: np.ndarray) -> np.ndarray:
+    def matrix(self, vector: Array) -> Array:
         """W W' + s2 I."""
         weights = (self.basis @ vector[:-1]).reshape(self.near.shape)
         return weights @ weights.T + vector[-1] * np.eye(self.family.dim)
 
-    def score(self, cov: np.ndarray, slopes: np.ndarray) -> np.ndarray:
+    def score(self, cov: Array, slopes: Array) -> Array:
         """By W twice the slopes times W, by s2 their trace."""
         by_weights = 2 * (slopes @ self.weights(cov)[0])
         trace = np.trace(slopes, axis1=1, axis2=2)
         return np.column_stack([by_weights.reshape(len(slopes), -1) @ self.basis, trace])
 
 
-def turned(rng: np.random.Generator, variances: np.ndarray) -> np.ndarray:
+def turned(rng: Rng, variances: Array) -> Array:
     """A covariance with these eigenvalues (d,) and random axes."""
     axes = rotation(rng, len(variances))
     return (axes * variances) @ axes.T
 
 
-def rotation(rng: np.random.Generator, d: int) -> np.ndarray:
+def rotation(rng: Rng, d: int) -> Array:
     """An orthogonal matrix (d, d), uniform among all: of a QR decomposition the one with a positive diagonal of R."""
     axes, upper = np.linalg.qr(rng.standard_normal((d, d)))
     return axes * np.sign(np.diag(upper))
@@ -255,14 +256,13 @@ class Fit(NamedTuple):
     note: str = ""
 
 
-def maximise(
-    points: np.ndarray, weights: np.ndarray, start: Mixture, family: Covariances, most_steps: int = MOST_STEPS
-) -> Fit:
+def maximise(points: Array, weights: Array, start: Mixture, family: Covariances, most_steps: int = MOST_STEPS) -> Fit:
     """A local maximum of sum_i w_i log p(x_i) from `start`: points (n, d), weights (n,) of sum 1.
 
     A single component has its maximum in closed form.
     """
-    unit = _spread(points, weights)
+    mean = weights @ points  # and the root of the mean variance of a coordinate
+    unit = float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
     params, floored, moved = start, False, np.inf
     for _ in range(1 if len(start.shares) == 1 else most_steps):
         before = params
@@ -275,7 +275,7 @@ def maximise(
 
 
 def _maximised(
-    points: np.ndarray, weights: np.ndarray, before: Mixture, family: Covariances, floor: float
+    points: Array, weights: Array, before: Mixture, family: Covariances, floor: float
 ) -> tuple[Mixture, bool]:
     """One step: the expected assignments under `before`, and the most likely parameters for them."""
     expected = weights[:, None] * responsibilities(points, before)
@@ -289,18 +289,12 @@ def _maximised(
     return Mixture(shares / shares.sum(), means, covs), floored or bool(shares.min() <= LEAST_SHARE)
 
 
-def responsibilities(points: np.ndarray, mixture: Mixture) -> np.ndarray:
+def responsibilities(points: Array, mixture: Mixture) -> Array:
     """P(component | x), (n, c)."""
     if len(mixture.shares) == 1:
         return np.ones((len(points), 1))
     joint = log_joint(points, mixture)
     return np.exp(joint - log_sum(joint)[:, None])
-
-
-def _spread(points: np.ndarray, weights: np.ndarray) -> float:
-    """Root of the mean variance of a coordinate."""
-    mean = weights @ points
-    return float(np.sqrt(max((weights @ (points - mean) ** 2).mean(), np.finfo(float).tiny)))
 
 
 def _moved(before: Mixture, after: Mixture, unit: float) -> float:
@@ -309,9 +303,7 @@ def _moved(before: Mixture, after: Mixture, unit: float) -> float:
     return max(change / scale for change, scale in zip(changes, (1.0, unit, unit**2), strict=True))
 
 
-def beginning(
-    points: np.ndarray, weights: np.ndarray, components: int, family: Covariances, rng: np.random.Generator
-) -> Mixture:
+def beginning(points: Array, weights: Array, components: int, family: Covariances, rng: Rng) -> Mixture:
     """Where EM starts: the likeliest of several short runs from centres that are far apart."""
     if components == 1:
         return _around(points[:1], points, family)
@@ -324,7 +316,7 @@ def beginning(
     return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
 
 
-def _around(centres: np.ndarray, points: np.ndarray, family: Covariances) -> Mixture:
+def _around(centres: Array, points: Array, family: Covariances) -> Mixture:
     """Equal components with the points' covariance, smaller the more there are."""
     c, d = centres.shape
     spread = np.cov(points, rowvar=False) if len(points) > 1 else np.eye(d)
@@ -332,7 +324,7 @@ def _around(centres: np.ndarray, points: np.ndarray, family: Covariances) -> Mix
     return Mixture(np.full(c, 1 / c), np.array(centres), np.repeat(cov[None], c, axis=0))
 
 
-def _centres(points: np.ndarray, weights: np.ndarray, c: int, rng: np.random.Generator) -> np.ndarray:
+def _centres(points: Array, weights: Array, c: int, rng: Rng) -> Array:
     """Points drawn one after the other by the square of their distance to the nearest so far (k-means++)."""
     chosen = [int(rng.choice(len(points), p=weights))]
     nearest = ((points - points[chosen[0]]) ** 2).sum(axis=1)
@@ -353,19 +345,19 @@ class Coordinates:
         self.components, self.dim = near.means.shape
         self.charts = [family.chart(cov) for cov in near.covs]
 
-    def vector(self, params: Mixture) -> np.ndarray:
+    def vector(self, params: Mixture) -> Array:
         """Coordinates (p,)."""
         covs = [chart.vector(cov) for chart, cov in zip(self.charts, params.covs, strict=True)]
         return np.concatenate([params.shares[:-1], params.means.ravel(), *covs])
 
-    def params(self, vector: np.ndarray) -> Mixture:
+    def params(self, vector: Array) -> Mixture:
         """The parameters of coordinates (p,); they may be no density, which `Mixture.fault` says."""
         c, d = self.components, self.dim
         shares, means, covs = np.split(vector, [c - 1, c - 1 + c * d])
         matrices = [chart.matrix(part) for chart, part in zip(self.charts, covs.reshape(c, -1), strict=True)]
         return Mixture(np.append(shares, 1 - shares.sum()), means.reshape(c, d), np.array(matrices))
 
-    def score(self, points: np.ndarray, params: Mixture) -> np.ndarray:
+    def score(self, points: Array, params: Mixture) -> Array:
         """Derivatives of log p(x) by the coordinates, (n, p).
 
         With responsibilities r_c and z = C^-1 (x - m_c): by a share r_c / share_c - r_last / share_last, by a mean
@@ -400,7 +392,7 @@ def distance(one: Mixture, other: Mixture) -> float:
     return squared_distance(one if one.fault else matched(one, other), other)
 
 
-def assignment(costs: np.ndarray) -> np.ndarray:
+def assignment(costs: Array) -> Array:
     """The column of each row, (c,), no column twice, with the least sum of costs (c, c).
 
     The Hungarian method with potentials, O(c^3): rows enter one by one along a shortest augmenting path.
@@ -444,11 +436,6 @@ class Model:
         self.dim, self.components, self.covariances = dim, components, covariances
 
     @property
-    def closed_form(self) -> bool:
-        """Whether the most likely parameters depend on the points by mean and covariance alone."""
-        return self.components == 1
-
-    @property
     def ambiguous(self) -> bool:
         """Whether different parameters are the same density."""
         return self.components > 1 or self.covariances.ambiguous
@@ -460,10 +447,10 @@ class Model:
 
     def fit(
         self,
-        points: np.ndarray,
-        log_weights: np.ndarray | None = None,
+        points: Array,
+        log_weights: Array | None = None,
         start: Mixture | None = None,
-        rng: np.random.Generator | None = None,
+        rng: Rng | None = None,
         most_steps: int = MOST_STEPS,
     ) -> Fit:
         """Most likely parameters for points (n, d), each counted exp(log_weights) (n,) times; their sum says nothing.
@@ -480,16 +467,11 @@ class Model:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
         return maximise(points, weights, start, self.covariances, most_steps)
 
-    def of_moments(self, mean: np.ndarray, second: np.ndarray) -> Mixture:
-        """The one component that is most likely for a distribution of mean E x (d,) and E xx' (d, d)."""
-        cov, _ = self.covariances.fitted(second - np.outer(mean, mean), 0.0)
-        return Mixture(np.ones(1), mean[None], cov[None])
-
-    def log_density(self, points: np.ndarray, params: Mixture) -> np.ndarray:
+    def log_density(self, points: Array, params: Mixture) -> Array:
         """log p(x), (n,), in nats."""
         return log_sum(log_joint(points, params))
 
-    def sample(self, params: Mixture, rng: np.random.Generator, n: int) -> np.ndarray:
+    def sample(self, params: Mixture, rng: Rng, n: int) -> Array:
         """Independent draws (n, d), in random order of the components."""
         roots = np.linalg.cholesky(params.covs)
         which = rng.choice(len(params.shares), n, p=params.shares / params.shares.sum())
@@ -503,7 +485,7 @@ class Model:
         """Coordinates of parameters near some."""
         return Coordinates(self.covariances, near)
 
-    def truth(self, rng: np.random.Generator) -> Mixture:
+    def truth(self, rng: Rng) -> Mixture:
         """Parameters to draw data from, the centres of several components at least NEAREST apart."""
         c, d = self.components, self.dim
         means = _apart(rng, c, d) if c > 1 else rng.standard_normal((1, d))
@@ -511,7 +493,7 @@ class Model:
         return Mixture(shares / shares.sum(), means, np.array([self.covariances.drawn(rng) for _ in range(c)]))
 
 
-def _apart(rng: np.random.Generator, c: int, d: int) -> np.ndarray:
+def _apart(rng: Rng, c: int, d: int) -> Array:
     """Centres (c, d), none nearer to another than NEAREST, in a ball that grows until they fit."""
     radius, found = FARTHEST, np.empty((0, d))
     while len(found) < c:
@@ -529,7 +511,7 @@ PATIENCE = 2  # consecutive numbers of components without an improvement, after 
 SHORT = 60  # steps of EM in the comparison
 
 
-def fit_by_bic(models: list[Model], points: np.ndarray, rng: np.random.Generator) -> Fit:
+def fit_by_bic(models: list[Model], points: Array, rng: Rng) -> Fit:
     """The fit of the model with the least BIC = p log n - 2 log L; `models` have more and more components.
 
     EM is short for the comparison, as components too many settle slowly, and goes on to its end for the chosen one.
@@ -589,7 +571,7 @@ class NotApplicable(ValueError):
 class Machines:
     """The machines' models theta_k, components matched to the first machine's with the usual number of components."""
 
-    def __init__(self, model: Model, fits: list[Mixture], rng: np.random.Generator) -> None:
+    def __init__(self, model: Model, fits: list[Mixture], rng: Rng) -> None:
         self.model = model
         counts = [len(each.shares) for each in fits]
         self.components = min(set(counts), key=lambda c: (-counts.count(c), c))
@@ -611,22 +593,22 @@ class Machines:
 class Bootstrap:
     """n points drawn from each machine's model, and the models fitted to them; every part is made when it is needed."""
 
-    def __init__(self, machines: Machines, n: int, rng: np.random.Generator) -> None:
+    def __init__(self, machines: Machines, n: int, rng: Rng) -> None:
         self.machines, self.n = machines, n
         self._rng, self._other_rng = rng.spawn(2)  # so that it does not matter which part comes first
         self.seconds: dict[str, float] = {}
 
     @cached_property
-    def draws(self) -> list[np.ndarray]:
+    def draws(self) -> list[Array]:
         """Points (n, d) of every machine."""
         return self._timed("draws", lambda: self._drawn(self._rng))
 
     @cached_property
-    def others(self) -> list[np.ndarray]:
+    def others(self) -> list[Array]:
         """As many points again, independent of `draws`."""
         return self._timed("others", lambda: self._drawn(self._other_rng))
 
-    def _drawn(self, rng: np.random.Generator) -> list[np.ndarray]:
+    def _drawn(self, rng: Rng) -> list[Array]:
         return [self.machines.model.sample(each, rng, self.n) for each in self.machines.params]
 
     @cached_property
@@ -653,24 +635,18 @@ def naive(machines: Machines, bootstrap: Bootstrap) -> Fit:
     return bootstrap.naive
 
 
-def control(machines: Machines, bootstrap: Bootstrap) -> Fit:
+def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fit:
     """theta_naive - (sum_j I_j)^-1 sum_k I_k (theta~_k - theta_k) (Algorithm 11).
 
     theta~_k is machine k's refit, I_k = mean_j s_jk s_jk' with s_jk the score of a drawn point at theta_k. Theorem 20
     has a squared error of O(1/(K n^2)). As measured it is O(1/n^2), however many machines there are: I_k depends on the
-    draws that theta~_k was fitted to, which is a bias of O(1/n), the same on every machine. Raises NotApplicable where
-    parameters have no counterpart, or where there are more of them than points.
+    draws that theta~_k was fitted to, which is a bias of O(1/n), the same on every machine. With `fresh` I_k is from
+    other draws (ours): most of the bias is gone; the bias of theta~_k itself stays.
+
+    Raises NotApplicable where parameters have no counterpart, or where there are more of them than points.
     """
-    return _controlled(machines, bootstrap, bootstrap.draws)
-
-
-def control_fresh(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """The same with I_k from other draws (ours): most of the bias is gone; the bias of theta~_k itself stays."""
-    return _controlled(machines, bootstrap, bootstrap.others)
-
-
-def _controlled(machines: Machines, bootstrap: Bootstrap, informing: list[np.ndarray]) -> Fit:
     machines.check_alike()
+    informing = bootstrap.others if fresh else bootstrap.draws
     (start, note), at = bootstrap.naive, machines.model.coordinates(machines.first)
     drawn, wanted = len(machines.params) * bootstrap.n, machines.model.num_params(machines.components)
     if drawn <= wanted:
@@ -701,7 +677,7 @@ def weighted_printed(machines: Machines, bootstrap: Bootstrap) -> Fit:
     return _weighted(machines, bootstrap, lambda log_ratios: log_ratios)
 
 
-def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[np.ndarray], np.ndarray]) -> Fit:
+def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[Array], Array]) -> Fit:
     model = machines.model
     log_weights = [
         changed(model.log_density(points, params) - model.log_density(points, refit))
@@ -711,7 +687,7 @@ def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[np.nd
     return Fit(params, note or _notes(bootstrap))
 
 
-def capped(log_ratios: np.ndarray) -> np.ndarray:
+def capped(log_ratios: Array) -> Array:
     """Log weights (n,) of mean weight 1, the largest cut to CAP times that before they are normalised again."""
     shifted = log_ratios - log_mean(log_ratios)
     cut = np.minimum(shifted, np.log(CAP))
@@ -748,9 +724,10 @@ def exact(machines: Machines) -> Fit:
     in all, weighted by the components' shares.
     """
     model = machines.model
-    if model.closed_form:
-        means, seconds = zip(*(each.moments for each in machines.params), strict=True)
-        return Fit(model.of_moments(np.mean(means, axis=0), np.mean(seconds, axis=0)))
+    if model.components == 1:
+        mean, second = (np.mean(each, axis=0) for each in zip(*(one.moments for one in machines.params), strict=True))
+        cov, _ = model.covariances.fitted(second - np.outer(mean, mean), 0.0)
+        return Fit(Mixture(np.ones(1), mean[None], cov[None]))
     points, log_weights = [], []
     for each in machines.params:
         z = normal_points(EXACT_POINTS // len(each.shares), model.dim)
@@ -761,7 +738,7 @@ def exact(machines: Machines) -> Fit:
 
 
 @lru_cache(maxsize=16)
-def normal_points(n: int, d: int) -> np.ndarray:
+def normal_points(n: int, d: int) -> Array:
     """About n points (2 ⌈n/2⌉, d) spread evenly over N(0, I), of mean 0 and covariance I but for rounding.
 
     The sequence of `quasi_draws` with g^(d+1) = g + 1 in any dimension, and its mirror images.
@@ -791,7 +768,9 @@ COMBINERS: dict[str, Combiner] = {
     "naive": Combiner("KL, plain draws", naive, ("draws", "naive"), -1.0),
     "control": Combiner("KL, control variates", control, ("draws", "naive", "refits"), -2.0),
     "control_fresh": Combiner(
-        "KL, control variates, information of other draws", control_fresh, ("draws", "naive", "refits", "others"), -2.0
+        *("KL, control variates, information of other draws", partial(control, fresh=True)),
+        ("draws", "naive", "refits", "others"),
+        -2.0,
     ),
     "weighted": Combiner("KL, weighted draws", weighted, ("draws", "refits"), -2.0),
     "weighted_printed": Combiner("KL, weighted draws, as printed", weighted_printed, ("draws", "refits"), -2.0),

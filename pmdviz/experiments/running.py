@@ -15,7 +15,7 @@ from typing import Unpack
 
 import pmdviz.experiments
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.experiments.base import EXPERIMENTS, Case, Experiment, Picture, check_size
+from pmdviz.experiments import EXPERIMENTS, Case, Experiment, Picture, check_size
 from pmdviz.experiments.workers import FAILED, Row, Way, csv_text, run_cases, table_bytes, table_path
 from pmdviz.files import Json, atomic_write, file_path, finite, write_json
 from pmdviz.knobs import Knobs, Raw, Value

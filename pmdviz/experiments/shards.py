@@ -14,7 +14,7 @@ from pmdviz.densities.density import Density, GaussianMixture, effective_sample_
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments.base import (
+from pmdviz.experiments import (
     START_S,
     Case,
     Chart,
@@ -26,9 +26,11 @@ from pmdviz.experiments.base import (
     grouped,
     mean_series,
     mean_with_error,
+    numbers,
     size_of_run,
 )
 from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
 from pmdviz.methods.particles import SmoothingKnobs, smoothed
@@ -55,7 +57,7 @@ class Combined(NamedTuple):
     note: str = ""
 
 
-def gaussian_product(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+def gaussian_product(parts: Sequence[Array], scale: Array, rng: Rng) -> Combined:
     """N(m, C) with C^-1 = sum_k C_k^-1 and C^-1 m = sum_k C_k^-1 m_k, from the moments of draws (n, d) of each part.
 
     Exact for Gaussian subposteriors (Scott et al. 2016, section 3.1; Neiswanger, Wang, Xing 2014, section 3.1).
@@ -66,7 +68,7 @@ def gaussian_product(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.ran
     return Combined(GaussianMixture(mean[None], np.zeros(1), np.linalg.cholesky(cov)[None]))
 
 
-def consensus(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+def consensus(parts: Sequence[Array], scale: Array, rng: Rng) -> Combined:
     """A KDE of the averages theta_i = (sum_k W_k)^-1 sum_k W_k theta_ki, W_k = C_k^-1 (Scott et al. 2016, section 3).
 
     The i-th draws of all parts are averaged. For Gaussian subposteriors they are draws from the posterior.
@@ -76,7 +78,7 @@ def consensus(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Gen
     return kernel_density(np.linalg.solve(precisions.sum(axis=0), total.T).T, scale)
 
 
-def kl_weighted(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.Generator) -> Combined:
+def kl_weighted(parts: Sequence[Array], scale: Array, rng: Rng) -> Combined:
     """The mixture of Gaussians nearest to the product of the machines' mixtures q_k: argmax E_{prod q_k} log p(x).
 
     A machine fits a mixture to its draws, with as many components as BIC says. Points are drawn from the pool
@@ -101,8 +103,8 @@ def kl_weighted(parts: Sequence[np.ndarray], scale: np.ndarray, rng: np.random.G
 
 
 def _weighted_points(
-    model: Model, fits: list[Mixture], current: Mixture | None, rng: np.random.Generator, n: int
-) -> tuple[np.ndarray, np.ndarray]:
+    model: Model, fits: list[Mixture], current: Mixture | None, rng: Rng, n: int
+) -> tuple[Array, Array]:
     """Points (2 n, d) from the pool, or half of them from the current fit, and the log weights of the product."""
     share = n * 2 if current is None else n
     which = np.bincount(rng.integers(len(fits), size=share), minlength=len(fits))
@@ -117,13 +119,13 @@ def _weighted_points(
     return points, each.sum(axis=0) - proposal
 
 
-def kernel_density(draws: np.ndarray, scale: np.ndarray) -> Combined:
+def kernel_density(draws: Array, scale: Array) -> Combined:
     """A KDE of draws (n, d) that all count alike, with the kernel that methods have by default."""
     log_weights = np.full(len(draws), -np.log(len(draws)))
     return Combined(smoothed(draws, log_weights, SmoothingKnobs.defaults(), scale))
 
 
-def _moments(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _moments(parts: Sequence[Array]) -> tuple[Array, Array]:
     """Means (K, d) and inverse covariances (K, d, d)."""
     return np.stack([part.mean(axis=0) for part in parts]), np.stack([np.linalg.inv(np.cov(p.T)) for p in parts])
 
@@ -132,7 +134,7 @@ class Combiner(NamedTuple):
     """An entry of COMBINERS: its words, and what it does with the draws, the prior's sds and a generator."""
 
     title: str
-    combine: Callable[[Sequence[np.ndarray], np.ndarray, np.random.Generator], Combined]
+    combine: Callable[[Sequence[Array], Array, Rng], Combined]
 
 
 COMBINERS = {
@@ -144,7 +146,7 @@ COMBINERS = {
 
 # How a machine draws from its subposterior.
 
-Draw = Callable[[Target, int, int], np.ndarray]  # (target, how many n, seed) -> (n, d)
+Draw = Callable[[Target, int, int], Array]  # (target, how many n, seed) -> (n, d)
 
 
 class Sampler(NamedTuple):
@@ -155,12 +157,8 @@ class Sampler(NamedTuple):
     method: str = ""
 
 
-def _exact(target: Target, n: int, seed: int) -> np.ndarray:
-    return target.exact.sample(np.random.default_rng([seed, 2]), n)
-
-
 def _by(method: str) -> Sampler:
-    def draw(target: Target, n: int, seed: int) -> np.ndarray:
+    def draw(target: Target, n: int, seed: int) -> Array:
         """n draws of q at the end of a run with n particles, in random order: their parents in the particles' order.
 
         Without it averages of i-th draws are averages of draws from the same place, and not from independent ones.
@@ -169,6 +167,10 @@ def _by(method: str) -> Sampler:
         return rng.permutation(Session(recipe, metrics_every=10**9).advance(10**9).density.sample(rng, n))
 
     return Sampler(METHODS[method].title, draw, method)
+
+
+def _exact(target: Target, n: int, seed: int) -> Array:
+    return target.exact.sample(np.random.default_rng([seed, 2]), n)
 
 
 SAMPLERS = {"exact": Sampler("iid draws", _exact), "pmd": _by("pmd"), "smc_mcmc": _by("smc_mcmc")}
@@ -198,7 +200,7 @@ class Subposterior(CustomTarget):
         Without data, or if the prior is not a Gaussian around 0.
     """
 
-    def __init__(self, whole: Target, rows: np.ndarray, count: int) -> None:
+    def __init__(self, whole: Target, rows: Array, count: int) -> None:
         if whole.data is None:
             raise InputError(
                 f"target {whole.name!r} has no data to share out; choose one that `pmdviz list` gives `data`"
@@ -208,7 +210,7 @@ class Subposterior(CustomTarget):
             raise InputError(f"{words}: choose a target such as 'gaussian', 'linear' or 'logistic'")
         self.whole, self.count = whole, count
         wider, constant = np.sqrt(count), 0.5 * whole.dim * np.log(count)
-        gradients: dict[str, Callable[..., np.ndarray]] = {}
+        gradients: dict[str, Callable[..., Array]] = {}
         if "gradient" in whole.offers:
             gradients["grad_log_prior"] = lambda theta: whole.grad_log_prior(theta / wider) / wider
             gradients["grad_log_likelihood"] = lambda theta, rows: _gradient(whole, theta, rows)
@@ -231,7 +233,7 @@ class Subposterior(CustomTarget):
         return GaussianExact(np.linalg.solve(precision, x.T @ y / variance), np.linalg.inv(precision))
 
 
-def _gradient(whole: Target, theta: np.ndarray, rows: np.ndarray) -> np.ndarray:
+def _gradient(whole: Target, theta: Array, rows: Array) -> Array:
     """Of the sum of log p(row | theta) over the rows alone: without the prior, and without the factor N / B."""
     both = whole.grad_log_joint(theta, rows) - whole.grad_log_prior(theta)
     return both * len(rows) / whole.num_data
@@ -252,7 +254,7 @@ FIRST = slice(0, 2)  # the coordinates that are drawn
 FEW = 8  # components of a density; of more, as of a KDE, mean and covariance
 
 
-def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]) -> Ellipses:
+def near(whole: Target, parts: Sequence[Array], made: Mapping[str, Density]) -> Ellipses:
     """Means and covariances of the parts, components of the combined model; the first two coordinates of each."""
     firsts = [part[:, FIRST] for part in parts]
     moments = np.stack([part.mean(axis=0) for part in firsts]), np.stack([np.cov(part.T) for part in firsts])
@@ -263,7 +265,7 @@ def near(whole: Target, parts: Sequence[np.ndarray], made: Mapping[str, Density]
     return Ellipses(groups, points, *whole.parameter_names[FIRST], title)
 
 
-def _shape(density: Density) -> tuple[np.ndarray, np.ndarray]:
+def _shape(density: Density) -> tuple[Array, Array]:
     """Of each component, or of the whole where there are many: (k, 2) and (k, 2, 2)."""
     if len(density.particles) > FEW:
         return density.mean[None, FIRST], density.cov[None, FIRST, FIRST]
@@ -303,8 +305,7 @@ def errors_of(density: Density, target: Target) -> dict[str, float]:
     tv = None if planar is None else Divergences(density, planar, picture(density, planar, target.view_box))["tv"]
     # The attributes of a frame that these metrics read.
     shown: Any = SimpleNamespace(target=target, reference=target.reference(), density=density, tv=tv)
-    found = {name: METRICS[name].measure(shown) for name in ERRORS}
-    return {name: float("nan") if value is None else float(value) for name, value in found.items()}
+    return numbers({name: METRICS[name].measure(shown) for name in ERRORS})
 
 
 COUNTS = (1, 2, 5, 10, 20, 50)
@@ -427,14 +428,14 @@ def whole_of(case: Case) -> Target:
     return WHOLES[case["target"]].make(case["num_data"], case["seed"])
 
 
-def draws_of(case: Case) -> list[np.ndarray]:
+def draws_of(case: Case) -> list[Array]:
     """The draws (n, d) that each machine sends."""
     shards = shards_of(whole_of(case), case["K"], case["seed"])
     draw, n = SAMPLERS[case["sampler"]].draw, case["num_particles"]
     return [draw(shard, n, 1000 * case["seed"] + k) for k, shard in enumerate(shards)]
 
 
-def combined(name: str, parts: Sequence[np.ndarray], whole: Target, seed: int) -> Combined:
+def combined(name: str, parts: Sequence[Array], whole: Target, seed: int) -> Combined:
     """By the combiner of that name."""
     return COMBINERS[name].combine(parts, whole.scale, np.random.default_rng([seed, 3]))
 

@@ -16,19 +16,18 @@ from typing import TYPE_CHECKING, NamedTuple, Unpack
 import cloudpickle
 import numpy as np
 
-from pmdviz.densities.density import Density
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Density, Grid
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import MAX_BUDGET, MAX_SEED, Recipe, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
-from pmdviz.experiments.base import grouped
+from pmdviz.experiments import checked_seeds, grouped, numbers
 from pmdviz.experiments.workers import Row, Way, run_cases
-from pmdviz.knobs import Raw, Value, whole_number
+from pmdviz.kernels.checks import Array
+from pmdviz.knobs import Raw, Value
 from pmdviz.metrics import METRICS
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.exact import Box, Exact
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -41,7 +40,7 @@ CELLS = {1: 4096, 2: 256}  # a side, over each mode of the posterior
 REACH, LINE = 8.5, 4096  # sds of a Gaussian family, and cells, on the line of each coordinate
 
 
-OfOne = Callable[[np.ndarray], np.ndarray]
+OfOne = Callable[[Array], Array]
 # Functions f with |f| <= 1 of one coordinate in units of the prior's sd, each with an antiderivative. Means over cells
 # are differences of the antiderivative, so a jump within a cell costs nothing.
 BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
@@ -49,7 +48,7 @@ BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
     "u > 0.5": (lambda u: (u > 0.5).astype(float), lambda u: np.maximum(u - 0.5, 0.0)),
     "tanh(u)": (np.tanh, lambda u: np.logaddexp(u, -u)),
 }
-_exact_values: dict[tuple, np.ndarray] = {}
+_exact_values: dict[tuple, Array] = {}
 
 
 def bounded_error(frame: Frame) -> float | None:
@@ -66,32 +65,29 @@ def bounded_error(frame: Frame) -> float | None:
     return float(np.abs(_values_of(frame) - _exact_values[target.key]).mean())
 
 
-def exact_values(target: Target) -> np.ndarray:
+def exact_values(target: Target) -> Array:
     """E_p f for every coordinate and function, (d, functions)."""
     exact = target.exact
     if exact is None:
         raise InputError(f"the bounded error needs an exact posterior, which target {target.name!r} does not have")
-    parts = [_marginals(exact, box) for box in exact.boxes]
-    mass = sum(masses[0].sum() for _, masses in parts)
-    return sum(_expectations(edges / target.scale[:, None], masses) for edges, masses in parts) / mass
+    values, mass = np.zeros((target.dim, len(BOUNDED))), 0.0
+    for box in exact.boxes:
+        grid = Grid(box, CELLS[len(box)])
+        p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
+        edges = np.array([np.linspace(low, high, grid.side + 1) for low, high in box])  # (d, cells + 1)
+        # Of the cells along each coordinate, (d, cells); the first coordinate runs fastest.
+        masses = p[None] if len(box) == 1 else np.array([p.sum(axis=0), p.sum(axis=1)])
+        values, mass = values + _expectations(edges / target.scale[:, None], masses), mass + masses[0].sum()
+    return values / mass
 
 
-def _marginals(exact: Exact, box: Box) -> tuple[np.ndarray, np.ndarray]:
-    """Edges (d, cells + 1) and masses (d, cells) of the cells along each coordinate of a box."""
-    grid = Grid(box, CELLS[len(box)])
-    p = np.exp(exact.log_density(grid.points)).reshape(grid.shape) * grid.cell_volume
-    edges = np.array([np.linspace(low, high, grid.side + 1) for low, high in box])
-    masses = p[None] if len(box) == 1 else np.array([p.sum(axis=0), p.sum(axis=1)])  # the first coordinate runs fastest
-    return edges, masses
-
-
-def _expectations(edges: np.ndarray, masses: np.ndarray) -> np.ndarray:
+def _expectations(edges: Array, masses: Array) -> Array:
     """sum over cells of mass times the cell's mean of f, (d, functions); edges (d, cells + 1) in units of u."""
     means = [np.diff(antiderivative(edges), axis=1) / np.diff(edges, axis=1) for _, antiderivative in BOUNDED.values()]
     return np.array([(masses * mean).sum(axis=1) for mean in means]).T
 
 
-def _values_of(frame: Frame) -> np.ndarray:
+def _values_of(frame: Frame) -> Array:
     """E_q f for every coordinate and function, (d, functions)."""
     if frame.method.family == "parametric":
         return _of_gaussians(frame.density, frame.target.scale)
@@ -99,7 +95,7 @@ def _values_of(frame: Frame) -> np.ndarray:
     return np.array([(weights[:, None] * f(u)).sum(axis=0) for f, _ in BOUNDED.values()]).T
 
 
-def _of_gaussians(density: Density, scale: np.ndarray) -> np.ndarray:
+def _of_gaussians(density: Density, scale: Array) -> Array:
     """The same for a mixture of Gaussians, component by component along each coordinate."""
     nodes = np.linspace(-REACH, REACH, LINE + 1)
     masses = np.exp(-0.5 * (0.5 * (nodes[1:] + nodes[:-1])) ** 2)
@@ -152,8 +148,7 @@ def _of_metric(name: str, frame: Frame) -> float | None:
 def measured(frame: Frame, own: Mapping[str, ErrorFunction]) -> dict[str, float]:
     """Every error of a frame; NaN where one is unavailable."""
     functions = {name: measure for name, (_, measure) in ERRORS.items()} | dict(own)
-    found = {name: measure(frame) for name, measure in functions.items()}
-    return {name: math.nan if value is None else float(value) for name, value in found.items()}
+    return numbers({name: measure(frame) for name, measure in functions.items()})
 
 
 MAX_JOBS = 1_000_000
@@ -186,18 +181,18 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
     if not isinstance(over, Mapping) or not over:
         raise InputError(f"over must name settings, as in {{'num_particles': [100, 400]}}; got {shown(over)}")
     lists = {name: _values(recipe, name, values) for name, values in over.items()}
-    chosen = _seeds(seeds)
-    rows = _side_by_side(lists) if together else itertools.product(*lists.values())
-    count = len(next(iter(lists.values()))) if together else math.prod(map(len, lists.values()))
+    chosen = checked_seeds(seeds, MAX_JOBS)
+    lengths = {name: len(values) for name, values in lists.items()}
+    if together and len({*lengths.values()}) > 1:
+        words = ", ".join(f"{name} has {length}" for name, length in lengths.items())
+        raise InputError(f"together needs lists of one length; {words}")
+    rows = (zip if together else itertools.product)(*lists.values())
+    count = min(lengths.values()) if together else math.prod(lengths.values())
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; got {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
-    jobs = [
-        Job(made.replaced(seed=seed), values)
-        for values in varied
-        for made in [_with(recipe, values)]
-        for seed in chosen
-    ]
+    made = [(_with(recipe, values), values) for values in varied]
+    jobs = [Job(one.replaced(seed=seed), values) for one, values in made for seed in chosen]
     return list({job.identity: job for job in jobs}.values())
 
 
@@ -226,27 +221,6 @@ def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     return parsed
 
 
-def _seeds(seeds: Seeds) -> list[int]:
-    """The seeds: 0, 1, ... of a number, those given of a list."""
-    count = whole_number(seeds) if not isinstance(seeds, Iterable) or isinstance(seeds, str) else None
-    if count is not None and 1 <= count <= MAX_JOBS:
-        return list(range(count))
-    if count is not None or isinstance(seeds, str) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds, at least 1, or a list of seeds; got {shown(seeds)}")
-    found = [checked_whole("a seed", seed.item() if hasattr(seed, "item") else seed, 0, MAX_SEED) for seed in seeds]
-    if not found:
-        raise InputError("seeds needs at least one seed")
-    return found
-
-
-def _side_by_side(lists: Mapping[str, list[Value]]) -> Iterable[tuple[Value, ...]]:
-    lengths = {name: len(values) for name, values in lists.items()}
-    if len(set(lengths.values())) > 1:
-        words = ", ".join(f"{name} has {length}" for name, length in lengths.items())
-        raise InputError(f"together needs lists of one length; {words}")
-    return zip(*lists.values(), strict=True)
-
-
 # A power law through all points of a sweep: log-log least squares.
 
 
@@ -259,7 +233,7 @@ class Fit(NamedTuple):
     num_points: int
     left_out: int  # points without a logarithm: errors that are 0 or unknown
 
-    def at(self, x: ArrayLike) -> np.ndarray:
+    def at(self, x: ArrayLike) -> Array:
         """The law at x."""
         return np.exp(self.intercept + self.slope * np.log(np.asarray(x, float)))
 
@@ -317,7 +291,7 @@ class Sweep:
     path: Path | None = None
 
     @cached_property
-    def rows(self) -> dict[str, np.ndarray]:
+    def rows(self) -> dict[str, Array]:
         """Column -> array, all of equal length.
 
         The varied settings, seed, iterations, visited, density_evaluations, gradient_evaluations, the errors (NaN where
@@ -341,7 +315,7 @@ class Sweep:
         """
         return fitted(self.column(x or self.over[0]), self.column(y or self.error))
 
-    def column(self, name: str) -> np.ndarray:
+    def column(self, name: str) -> Array:
         """A column of numbers. Raises InputError for an unknown name."""
         numbers = [key for key, kind in self.kinds.items() if kind is not str]
         if name not in numbers:
@@ -440,7 +414,7 @@ class SeedRun(NamedTuple):
     """One run: its history, and why it stopped before its end ("" where it did not)."""
 
     seed: int
-    history: Mapping[str, np.ndarray]
+    history: Mapping[str, Array]
     stopped: str = ""
 
 
@@ -493,7 +467,7 @@ class SeedRuns:
         self.stopped = [run for run in runs if run.stopped]
 
     @cached_property
-    def _rows(self) -> list[np.ndarray]:
+    def _rows(self) -> list[Array]:
         """For each run the rows of its history that all have."""
         steps = [run.history["iteration"] for run in self.whole]
         if not steps:
@@ -505,13 +479,13 @@ class SeedRuns:
         kept = common < min(last)  # the end of the shortest is one of the ends
         return [np.append(one[kept], len(each) - 1) for one, each in zip(rows, steps, strict=True)]
 
-    def values(self, name: str) -> np.ndarray:
+    def values(self, name: str) -> Array:
         """A column of their histories, (runs, rows); NaN where it is unavailable."""
         gaps = [np.full(len(run.history["iteration"]), np.nan) for run in self.whole]
         columns = [run.history.get(name, gap) for run, gap in zip(self.whole, gaps, strict=True)]
         return np.array([np.asarray(each, float)[rows] for each, rows in zip(columns, self._rows, strict=True)])
 
-    def band(self, clock: str, name: str) -> dict[str, np.ndarray]:
+    def band(self, clock: str, name: str) -> dict[str, Array]:
         """x, the median of a clock, with the 10 %, 50 % and 90 % quantiles of a column: x, low, middle, high.
 
         Empty where no run is whole, or one of them lacks a value before its end.
@@ -523,7 +497,7 @@ class SeedRuns:
         low, middle, high = np.quantile(values[:, known], QUANTILES, axis=0)
         return {"x": np.median(self.values(clock)[:, known], axis=0), "low": low, "middle": middle, "high": high}
 
-    def judge(self, own: Mapping[str, np.ndarray], name: str, over: bool, seed: int | None = None) -> Judged | None:
+    def judge(self, own: Mapping[str, Array], name: str, over: bool, seed: int | None = None) -> Judged | None:
         """The last value of a run with this history, at an iteration that the others were measured at too.
 
         `over`: whether its budget is used up: then ends are compared; a run of the same `seed` is left out. None if
@@ -536,12 +510,9 @@ class SeedRuns:
         here = -1 if over else np.flatnonzero(alike & np.isin(steps, own["iteration"]))[-1]
         row = -1 if over else int(np.flatnonzero(own["iteration"] == steps[here])[0])
         others = self.values(name)[[run.seed != seed for run in self.whole], here]
-        return _judged(int(own["iteration"][row]), float(own[name][row]), others)
-
-
-def _judged(iteration: int, value: float, others: np.ndarray) -> Judged | None:
-    known = others[np.isfinite(others)]
-    if not np.isfinite(value) or not len(known):
-        return None
-    low, _, high = np.quantile(known, QUANTILES)
-    return Judged(iteration, value, int(np.sum(known < value)), len(known), float(low), float(high))
+        known, value = others[np.isfinite(others)], float(own[name][row])
+        if not np.isfinite(value) or not len(known):
+            return None
+        low, _, high = np.quantile(known, QUANTILES)
+        lower = int(np.sum(known < value))
+        return Judged(int(own["iteration"][row]), value, lower, len(known), float(low), float(high))

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import Density, normalise
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Density, Grid, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, Series, grouped, mean_series
+from pmdviz.experiments import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
+from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.custom import names
@@ -45,7 +45,7 @@ def proved_inexactness(printed: float, kl_after: float, kl_exact: float) -> floa
 
 def theorem2_unrolled(
     first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
-) -> np.ndarray:
+) -> Array:
     """Theorem 2 put into itself from KL(p || q_1) = `first`: bounds on KL(p || q_t) for t = 1 .. T + 1."""
     bounds = [first]
     for gamma, bound, eps in zip(gammas, gradient_bounds, inexactness, strict=True):
@@ -294,11 +294,10 @@ class Convergence(Experiment[ConvergenceKnobs]):
 
     def triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
         """Words and slope of each bound that holds for all that is varied."""
-        letters = VARIED[knobs.varied].letters
-        whole = [rate for rate in self.bounds(knobs) if rate.holds(letters)]
+        whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
         return merged(whole, dimension(knobs)) if whole else []
 
-    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[np.ndarray, np.ndarray]:
+    def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[Array, Array]:
         """The varied quantity and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
@@ -411,10 +410,8 @@ class Recurrence(Experiment[RecurrenceKnobs]):
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
         """Each term's mean over the runs, step by step, and what (b) allows of the averaged iterate, as proved."""
         steps = mean_terms(rows)
-        return [
-            {**step._asdict(), "averaged_proved": allowed}
-            for step, allowed in zip(steps, averages_allowed(steps), strict=True)
-        ]
+        pairs = zip(steps, averages_allowed(steps), strict=True)
+        return [{**step._asdict(), "averaged_proved": allowed} for step, allowed in pairs]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
         """KL(p || q) after each step and of the averaged iterate, and what Theorem 2 allows as proved."""
@@ -431,7 +428,19 @@ class Recurrence(Experiment[RecurrenceKnobs]):
 def mean_terms(rows: Sequence[Row]) -> list[Terms]:
     """The mean over runs of rows of the experiment, step by step."""
     runs = grouped(rows, "seed").values()
-    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs]) if runs else []
+    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs])
+
+
+def averaged(runs: Sequence[Sequence[Terms]]) -> list[Terms]:
+    """The mean over runs of every term, step by step: the theorem is about expectations.
+
+    ||g_t|| is the root of the mean of its square, as in the theorem.
+    """
+    means = []
+    for rows in zip(*runs, strict=True):
+        gradient = float(np.sqrt(np.square([row.gradient for row in rows]).mean()))
+        means.append(Terms(*np.mean(rows, axis=0).tolist())._replace(t=rows[0].t, gradient=gradient))
+    return means
 
 
 class Board:
@@ -447,11 +456,11 @@ class Board:
         self.p = np.exp(self.log_p)
         self.sum_q, self.sum_gamma = np.zeros_like(self.p), 0.0  # over the steps so far, for the averaged iterate
 
-    def log_q(self, density: Density) -> np.ndarray:
+    def log_q(self, density: Density) -> Array:
         """Log mass of q in each cell, (cells,)."""
         return normalise(np.maximum(density.log_density(self.points), FLOOR))
 
-    def terms(self, t: int, gamma: float, before: np.ndarray, after: np.ndarray, batch: np.ndarray) -> Terms:
+    def terms(self, t: int, gamma: float, before: Array, after: Array, batch: Array) -> Terms:
         """The terms of the step from `before` to `after`; called once for each step, in order."""
         self.sum_q += gamma * np.exp(before)
         self.sum_gamma += gamma
@@ -468,25 +477,11 @@ class Board:
         bounds = [theorem2(kl, gamma, gradient, eps) for eps in (inexactness, proved)]
         return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured, averaged)
 
-    def _kl(self, log_q: np.ndarray) -> float:
+    def _kl(self, log_q: Array) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
 
 
-def averaged(runs: list[list[Terms]]) -> list[Terms]:
-    """The mean over runs of every term, step by step: the theorem is about expectations.
-
-    ||g_t|| is the root of the mean of its square, as in the theorem.
-    """
-    means = []
-    for rows in zip(*runs, strict=True):
-        table = np.array(rows, float)
-        mean = dict(zip(Terms._fields, table.mean(axis=0).tolist(), strict=True))
-        gradient = float(np.sqrt((table[:, Terms._fields.index("gradient")] ** 2).mean()))
-        means.append(Terms(**{**mean, "t": rows[0].t, "gradient": gradient}))
-    return means
-
-
-def unrolled(rows: list[Terms]) -> np.ndarray:
+def unrolled(rows: list[Terms]) -> Array:
     """The bound of the recurrence alone, as proved, on KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
     return theorem2_unrolled(rows[0].kl, *_of_theorem2(rows))
 

@@ -35,7 +35,7 @@ from pmdviz.data.tables import Table as PersonsTable
 from pmdviz.data.tables import tables_in, texts_in
 from pmdviz.engine.recipe import checked_whole
 from pmdviz.errors import InputError, check_function, shown, words_of
-from pmdviz.experiments.base import Row
+from pmdviz.experiments import Row
 from pmdviz.files import atomic_write, file_path, real_path
 from pmdviz.kernels import pool
 from pmdviz.knobs import Value
@@ -234,7 +234,7 @@ def results(
         except _Died as death:
             suspects = sorted(started & set(left))
             if not suspects or _closed.is_set():
-                raise death.cause from death
+                raise death.__cause__ from None
             for number in suspects:
                 yield number, *_retry_alone(work, number, left.pop(number), heartbeat)
 
@@ -272,16 +272,12 @@ def _retry_alone(work: Callable[[C], R], number: int, piece: C, heartbeat: Calla
     try:
         ((_, result),) = _attempt(work, {number: piece}, set(), 2, heartbeat)  # 1 would be this very process
     except _Died as death:
-        return None, f"its worker died twice ({words_of(death.cause)[:200] or type(death.cause).__name__})"
+        return None, f"its worker died twice ({words_of(death.__cause__)[:200] or type(death.__cause__).__name__})"
     return result, ""
 
 
 class _Died(Exception):
-    """A worker or the backend failed, not the work itself."""
-
-    def __init__(self, cause: BaseException) -> None:
-        super().__init__(str(cause))
-        self.cause = cause
+    """A worker or the backend failed, not the work itself; its cause says how."""
 
 
 def _attempt(
@@ -331,7 +327,7 @@ def _pulled(source: Iterable[tuple[int, R]], heartbeat: Callable[[], None]) -> I
         if kind == "end":
             return
         if kind == "death":
-            raise _Died(item)
+            raise _Died from item
         yield item
 
 

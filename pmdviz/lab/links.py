@@ -25,11 +25,7 @@ NAMES = (
 )
 
 
-STARTS = START, HERE, END = (
-    "start",
-    "here",
-    "end",
-)  # of its run, where a link opens it
+STARTS = START, HERE, END = ("start", "here", "end")  # of its run, where a link opens it
 
 
 class Page(NamedTuple):
@@ -44,7 +40,7 @@ PLAIN = Page()
 
 
 class Asked(NamedTuple):
-    """The text of a link about an experiment: `lab.controls.sharing` reads it."""
+    """The text of a link about an experiment: `lab.panels.sharing` reads it."""
 
     experiment: str = ""  # its name
     knobs: str = ""  # those that differ from their defaults, folded
@@ -108,11 +104,6 @@ class Link:
     asked: Asked = NOTHING
     lesson: LessonLink = NO_LESSON
 
-    @property
-    def page(self) -> Page:
-        """How the page is to look."""
-        return Page(self.hide, self.embed, self.presenter)
-
 
 def agreement(frame: Frame, given: str) -> str:
     """How the frame compares with the one of a `Frame.digest`: "same", "rounded" (five digits agree) or "other"."""
@@ -125,15 +116,13 @@ def agreement(frame: Frame, given: str) -> str:
     return "rounded" if math.isclose(shared, frame.mean_distance, rel_tol=1e-5) else "other"
 
 
-def query(recipe: Recipe, frame: Frame, page: Page = PLAIN, preset: str = "", start: str = HERE) -> str:
+def query(recipe: Recipe, frame: Frame, page: Page | Link = PLAIN, preset: str = "", start: str = HERE) -> str:
     """The query of the link to `frame` of `recipe`, "?" included, or to another of STARTS of its run.
 
     Raises InputError for one that is too long.
     """
-    parts = {"run": recipe.to_link()}
-    if start == END:
-        parts |= {"start": END}
-    elif start == HERE and frame.iteration:
+    parts = {"run": recipe.to_link()} | ({"start": END} if start == END else {})
+    if start == HERE and frame.iteration:
         parts |= {"at": str(frame.iteration), "frame": frame.digest}
     parts |= {"preset": preset} if preset else {}
     parts |= {"hide": ",".join(page.hide)} if page.hide else {}
@@ -161,10 +150,8 @@ def attempt_query(lesson: str, step: str, recipe: Recipe) -> str:
 
 def _short_enough(text: str, what: str) -> str:
     if len(text) > LONGEST:
-        raise InputError(
-            f"this {what}'s link would have {len(text):,} characters, and {LONGEST:,} is what every program lets "
-            "through; share the recipe as a file"
-        )
+        words = f"this {what}'s link would have {len(text):,} characters, and {LONGEST:,} is what every program lets"
+        raise InputError(f"{words} through; share the recipe as a file")
     return text
 
 
@@ -179,9 +166,8 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     given = {name: _text(arguments[name][-1]) for name in NAMES if arguments.get(name)}
     length = sum(map(len, given.values()))
     if length > LONGEST:
-        raise InputError(
-            f"a link has at most {LONGEST:,} characters; this one has {length:,}: open the run's JSON file instead"
-        )
+        words = f"a link has at most {LONGEST:,} characters; this one has {length:,}"
+        raise InputError(f"{words}: open the run's JSON file instead")
     recipe = Recipe.from_link(given["run"]) if "run" in given else None
     preset = find_preset(given["preset"]) if "preset" in given else None
     if preset is not None and recipe is None:

@@ -31,20 +31,13 @@ from panel.io.state import set_curdoc
 
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab.css import MAKE, static
-from pmdviz.lab.loop.locked import Ts
 from pmdviz.lab.loop.task import running_loop
+from pmdviz.lab.panel_internals import Ts
 
 if TYPE_CHECKING:
-    from pmdviz.lab.pages.page import LivePage
+    from pmdviz.lab.page import LivePage
 
-KINDS = {
-    "whole": traitlets.CInt,
-    "real": traitlets.CFloat,
-    "flag": traitlets.Bool,
-    "choice": traitlets.Unicode,
-    "source": traitlets.Unicode,
-    "formula": traitlets.Unicode,
-}
+KINDS = {"whole": traitlets.CInt, "real": traitlets.CFloat, "flag": traitlets.Bool}  # of all other knobs texts
 
 
 class PageWidget(anywidget.AnyWidget):
@@ -65,7 +58,8 @@ class PageWidget(anywidget.AnyWidget):
         self._doc: Document | None = None
         self._events: list[DocumentPatchedEvent] = []
         free = {name: spec for name, spec in knobs.items() if not hasattr(self, name)}
-        self.add_traits(**{name: KINDS[spec.kind](values[name]).tag(sync=True) for name, spec in free.items()})
+        kinds = {name: KINDS.get(spec.kind, traitlets.Unicode) for name, spec in free.items()}
+        self.add_traits(**{name: kind(values[name]).tag(sync=True) for name, kind in kinds.items()})
         super().__init__()
         self.on_msg(lambda widget, content, buffers: self._soon(self._hear, content))
         self.observe(lambda change: self._soon(self._turned, change.name), ["playing", *free])
@@ -92,8 +86,7 @@ class PageWidget(anywidget.AnyWidget):
             self._telling = False
 
     def _turned(self, name: str) -> None:
-        page = self._page()
-        if page is not None:
+        if (page := self._page()) is not None:
             page.turned(name, getattr(self, name))
 
     # Messages of a view
@@ -114,14 +107,12 @@ class PageWidget(anywidget.AnyWidget):
             self._with_page(lambda page: page.out_of_view())
 
     def _with_page(self, act: Callable[[LivePage], None]) -> None:
-        page = self._page()
-        if page is not None:
+        if (page := self._page()) is not None:
             with set_curdoc(self._doc):
                 act(page)
 
     def _open(self, view: str, message: dict[str, Any]) -> None:
-        page = self._page()
-        if page is None:
+        if (page := self._page()) is None:
             self.send({"what": "lost", "view": view})
             return
         if VERSION not in message["has"]:
@@ -151,8 +142,7 @@ class PageWidget(anywidget.AnyWidget):
         events, self._events = self._events, []
         if events and self._doc is not None:
             patch = Protocol().create("PATCH-DOC", events)
-            refs = [buffer.ref["id"] for buffer in patch.buffers]
-            text = self_contained(patch.content_json)
+            refs, text = [buffer.ref["id"] for buffer in patch.buffers], self_contained(patch.content_json)
             content = {"what": "patch", "view": self._view, "patch": text, "refs": refs}
             self.send(content, [buffer.to_bytes() for buffer in patch.buffers])
 

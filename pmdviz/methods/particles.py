@@ -8,10 +8,19 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import PRIOR_FLOOR, RULES, SPREAD_FLOOR, USUAL, spread, typical_distance
-from pmdviz.densities.density import Density, KernelDensity, ShapedDensity, weighted_sum
+from pmdviz.densities.bandwidth import (
+    PRIOR_FLOOR,
+    RULES,
+    SPREAD_FLOOR,
+    USUAL,
+    WIDEST,
+    chosen_shape,
+    shaped_density,
+    spread,
+    typical_distance,
+)
+from pmdviz.densities.density import Density, KernelDensity, Shape, ShapedDensity, weighted_sum
 from pmdviz.densities.product import MANY, DiagonalDensity, Smoothed, diagonal_density, few_density
-from pmdviz.densities.shaped import WIDEST, Shape, chosen_shape, shaped_density
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import multinomial, residual, stratified, systematic, thinned

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -12,12 +13,13 @@ from pmdviz.densities.chains import autocovariances, bulk_ess, k_hat, largest_tr
 from pmdviz.densities.density import effective_sample_size, normalise, variances, weighted_sum
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
-from pmdviz.metrics.base import DASHED, DOTTED, Look, Measurable, has_reference, has_weights, metric, on_axis
+from pmdviz.metrics import DASHED, DOTTED, Look, has_reference, has_weights, metric, on_axis
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+    from pmdviz.engine.frame import Frame
 
 MOST_OF_NETS = 20  # weights of a net
 DRAWS, FEWEST_DRAWS = 1000, 200  # of q; half as many around the modes besides
@@ -105,7 +107,7 @@ def _of_weights(density: Density, points: Array, log_weights: Array, around_mode
     return Shift(moved, float(ratios.min()), float(ratios.max()), ess, khat, len(log_weights), around_modes)
 
 
-def _work(frame: Measurable) -> float:
+def _work(frame: Frame) -> float:
     return 1.5 * num_draws(frame.target) * frame.target.num_data * (20 + 0.9 * frame.target.dim)
 
 
@@ -119,7 +121,7 @@ def _unmatched(target: Target, method: Method) -> bool:
 
 @metric("shift", "importance shift", "posterior sds", 19, _real, _unmatched, short="shift", work=_work)
 @on_axis("shift", "Importance shift", colour="ink")
-def _moved(frame: Measurable) -> float | None:
+def _moved(frame: Frame) -> float | None:
     """how far importance weights of 1,500 draws of q and around modes move the mean of q; no reference is needed."""
     found = frame.shift
     return found.moved if isinstance(found, Shift) and found.ess >= FEWEST_ESS else None
@@ -128,21 +130,21 @@ def _moved(frame: Measurable) -> float | None:
 # How much weights are to be trusted: the effective sample size, and the Pareto shape of the largest ones.
 
 
-def _log_weights(frame: Measurable) -> Array:
+def _log_weights(frame: Frame) -> Array:
     """Of the particles, also where another density than theirs is the better q."""
     return next(iter(frame.densities.values())).log_weights
 
 
 @metric("ess", "ESS", "particles", 5, has_weights, drawn=True, always=True, ranks=False)
 @on_axis("ess", "ESS and ancestors", "ESS, ancestors (particles)", limits=(1.0, 1e5), colour="particles")
-def _ess(frame: Measurable) -> float:
+def _ess(frame: Frame) -> float:
     """effective sample size, a rough count of how many weights matter: 1 / sum w^2."""
     return effective_sample_size(_log_weights(frame))
 
 
 @metric("ancestors", "ancestors", "particles", 6, lambda target, method: method.resamples, drawn=True, ranks=False)
 @on_axis("ess", limits=(1.0, 1e5), colour="approximate", dash=(6, 3))
-def _ancestors(frame: Measurable) -> int | None:
+def _ancestors(frame: Frame) -> int | None:
     """how many of the first particles have descendants with any weight."""
     return None if frame.ancestry is None else frame.ancestry.number_alive(_log_weights(frame))
 
@@ -153,7 +155,7 @@ def _may_have_khat(target: Target, method: Method) -> bool:
 
 @metric("khat", "k-hat", "", 30, _may_have_khat, lambda target, method: method.family == "particles", ranks=False)
 @on_axis("khat", "Pareto k-hat", log=False, limits=(-0.5, 2.0), colour="particles")
-def _khat(frame: Measurable) -> float | None:
+def _khat(frame: Frame) -> float | None:
     """Pareto shape of the largest of S weights; above min(1 - 1/log10 S, 0.7) a few decide (Vehtari et al. 2024).
 
     Of the particles' weights; of a parametric q of p/q at 1,000 draws of it (Yao et al. 2018).
@@ -170,7 +172,7 @@ def _khat(frame: Measurable) -> float | None:
 
 
 def worst(
-    frame: Measurable, diagnostic: Callable[[Array], float | None], of: Callable[[list[float]], float]
+    frame: Frame, diagnostic: Callable[[Array], float | None], of: Callable[[list[float]], float]
 ) -> float | None:
     """The worst (`of`: max or min) of what a diagnostic says of each coordinate; None where it has none of one."""
     found = [diagnostic(coordinate) for coordinate in np.moveaxis(frame.chains, 2, 0)]
@@ -178,7 +180,7 @@ def worst(
     return of(known) if len(known) == len(found) else None
 
 
-def work_of_draws(frame: Measurable) -> float:
+def work_of_draws(frame: Frame) -> float:
     """150 µs for every coordinate, and 60 ns for each of its draws."""
     return 1.5e5 * frame.target.dim + 60.0 * frame.particles.size
 
@@ -193,7 +195,7 @@ def is_chain(target: Target, method: Method) -> bool:
 
 @metric("rhat", "R-hat", "", 31, is_chain, ranks=False, work=work_of_draws)
 @on_axis("rhat", "R-hat", log=False, limits=(0.9, 2.0), colour="particles")
-def _rhat(frame: Measurable) -> float | None:
+def _rhat(frame: Frame) -> float | None:
     """rank-normalised split R-hat, the largest over the coordinates; above 1.01 chains, or their halves, disagree."""
     return worst(frame, rhat, max)
 
@@ -203,7 +205,7 @@ def _rhat(frame: Measurable) -> float | None:
 
 @metric("bulk_ess", "bulk ESS", "draws", 32, is_chain, ranks=False, work=work_of_draws)
 @on_axis("bulk_ess", "Bulk ESS", "bulk effective sample size (draws)", limits=(1.0, 1e5), colour="particles")
-def _bulk_ess(frame: Measurable) -> float | None:
+def _bulk_ess(frame: Frame) -> float | None:
     """independent draws that the chains' draws are worth (Vehtari et al. 2021), the fewest over the coordinates."""
     return worst(frame, bulk_ess, min)
 
@@ -216,7 +218,7 @@ LAGS: dict[int, Look] = {1: "solid", 10: DASHED, 50: DOTTED}  # of the autocorre
 
 @metric("theta_1", "θ₁", "", 33, is_chain, ranks=False, drawn=True)
 @on_axis("theta_1", "Trace of θ₁", "θ₁, first chain", log=False, colour="particles")
-def _theta_1(frame: Measurable) -> float:
+def _theta_1(frame: Frame) -> float:
     """first coordinate of the first chain's present draw."""
     return float(frame.method.points(frame.state)[0, 0])
 
@@ -232,11 +234,8 @@ def autocorrelation(chains: Array, lag: int) -> float | None:
     return float(covariances[lag] / covariances[0]) if covariances[0] > 0 else None
 
 
-def _at_lag(lag: int) -> Callable[[Measurable], float | None]:
-    def measured(frame: Measurable) -> float | None:
-        return worst(frame, lambda chains: autocorrelation(chains, lag), max)
-
-    return measured
+def _correlated(lag: int, frame: Frame) -> float | None:
+    return worst(frame, partial(autocorrelation, lag=lag), max)
 
 
 for _lag, _dash in LAGS.items():
@@ -247,6 +246,6 @@ for _lag, _dash in LAGS.items():
         work=work_of_draws,
     )(
         on_axis("autocorrelation", "Autocorrelation", "autocorrelation of the draws", **LAG_LOOK, dash=_dash)(
-            _at_lag(_lag)
+            partial(_correlated, _lag)
         )
     )

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -13,7 +12,7 @@ from pmdviz.kernels.chains import uniforms_of
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method
 from pmdviz.methods.stein.svgd import GFSVGD, log_ratios
-from pmdviz.metrics.base import DASHED, DOTTED, Look, Measurable, beyond_the_plane, has_reference, metric, of_q, on_axis
+from pmdviz.metrics import DASHED, DOTTED, Look, beyond_the_plane, has_reference, metric, of_q, on_axis, once
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.enumeration import Enumeration, numbers_of
@@ -21,31 +20,14 @@ from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+    from pmdviz.engine.frame import Frame
     from pmdviz.targets.exact import Reference
 
 NUM_DRAWS = 1000
 DIRECTIONS = 64  # of the sliced distance
 BINS, BIN_DRAWS = 20, 20_000  # of equal posterior mass, and how many draws tell where they end
-KEPT = 200
 RATIOS: dict[str, Look] = {"log": False, "limits": (0.0, 2.0)}  # of an axis
 UNIT: dict[str, Look] = {"log": False, "limits": (0.0, 1.0), "fixed": True}
-
-Made = TypeVar("Made")
-_kept: dict[tuple, Any] = {}
-_lock = threading.Lock()
-
-
-def once(target: Target, what: str | int, make: Callable[[], Made]) -> Made:
-    """A value that is the same object for every frame on the target; other threads do not wait while it is made."""
-    key = target.key, what
-    found = _kept.get(key)
-    if found is None:
-        made = make()
-        with _lock:
-            while len(_kept) >= KEPT:
-                _kept.pop(next(iter(_kept)))
-            found = _kept.setdefault(key, made)
-    return found
 
 
 def reference_draws(target: Target, n: int = NUM_DRAWS) -> Array:
@@ -72,16 +54,20 @@ def marginal_tv(density: Density, target: Target) -> float:
 
     The bins hold a twentieth of the posterior each; what a real coordinate's marginal does inside of one is not seen.
     """
-    found = _of_values(density, target) if isinstance(target.space, Discrete) else _of_bins(density, target)
-    return float(found.max())
-
-
-def _of_values(density: Density, target: Target) -> Array:
-    draws, distance = reference_draws(target, BIN_DRAWS), np.zeros(target.dim)
-    for value in target.states.values:
-        mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
-        distance = distance + np.abs(mine - (draws == value).mean(axis=0))
-    return 0.5 * distance
+    if isinstance(target.space, Discrete):
+        draws, distance = reference_draws(target, BIN_DRAWS), np.zeros(target.dim)
+        for value in target.states.values:
+            mine = ((density.particles == value) * density.weights[:, None]).sum(axis=0)
+            distance = distance + np.abs(mine - (draws == value).mean(axis=0))
+        return float((0.5 * distance).max())
+    edges = once(target, "edges", lambda: _edges(target))
+    sds = density.kernel_sds  # (m, d) of each kernel along each coordinate
+    below = np.empty(edges.shape)
+    for k, edge in enumerate(edges):
+        share = uniforms_of(((edge - density.centres) / sds).ravel()).reshape(sds.shape)
+        below[k] = (share * density.weights[:, None]).sum(axis=0)
+    mass = np.diff(below, axis=0, prepend=0.0, append=1.0)
+    return float((0.5 * np.abs(mass - 1 / BINS).sum(axis=0)).max())
 
 
 def _edges(target: Target) -> Array:
@@ -90,32 +76,21 @@ def _edges(target: Target) -> Array:
     return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
 
 
-def _of_bins(density: Density, target: Target) -> Array:
-    edges = once(target, "edges", lambda: _edges(target))
-    sds = density.kernel_sds  # (m, d) of each kernel along each coordinate
-    below = np.empty(edges.shape)
-    for k, edge in enumerate(edges):
-        share = uniforms_of(((edge - density.centres) / sds).ravel()).reshape(sds.shape)
-        below[k] = (share * density.weights[:, None]).sum(axis=0)
-    mass = np.diff(below, axis=0, prepend=0.0, append=1.0)
-    return 0.5 * np.abs(mass - 1 / BINS).sum(axis=0)
-
-
-def units_of(frame: Measurable) -> Array:
+def units_of(frame: Frame) -> Array:
     """The reference's sds, (d,)."""
     return np.sqrt(np.diag(frame.reference.cov))
 
 
 @metric("sliced_w", "sliced Wasserstein", "posterior sds", 16, has_reference, beyond_the_plane, work=of_q)
 @on_axis("draws", "Distances of draws", limits=(0.01, 10.0), colour="exact", dash=DASHED)
-def _sliced(frame: Measurable) -> float:
+def _sliced(frame: Frame) -> float:
     """mean over 64 directions of the W1 distance of 1,000 draws to 1,000 reference draws."""
     return sliced_wasserstein(frame.draws / units_of(frame), reference_draws(frame.target) / units_of(frame))
 
 
 @metric("marginal_tv", "marginal TV", "0 to 1", 14, has_reference, beyond_the_plane, work=of_q)
 @on_axis("marginal_tv", "Marginals", limits=(0.01, 1.0), colour="approximate")
-def _marginal_tv(frame: Measurable) -> float | None:
+def _marginal_tv(frame: Frame) -> float | None:
     """largest total variation of a coordinate's marginal."""
     return None if frame.density.few else marginal_tv(frame.density, frame.target)
 
@@ -190,7 +165,7 @@ def _discrepancy(xx: float, yy: float, xy: Array) -> float:
     "mmd", "MMD", "0 to 1.4", 15, has_reference, beyond_the_plane, work=lambda frame: 1.5e7 + 8e5 * frame.target.dim
 )
 @on_axis("draws", "Distances of draws", limits=(0.01, 1.5), colour="ink")
-def _mmd(frame: Measurable) -> float:
+def _mmd(frame: Frame) -> float:
     """maximum mean discrepancy of 1,000 draws to 1,000 reference draws."""
     target = frame.target
     if isinstance(target.space, Discrete):
@@ -232,7 +207,7 @@ def kl_of_density(density: Density, reference: Reference) -> float | None:
 
 @metric("mean_error", "error of the mean", "posterior sds", 10, has_reference, short="error", work=of_q)
 @on_axis("mean_error", "Error of the mean", limits=(0.01, 10.0), colour="ink")
-def _mean_error(frame: Measurable) -> float:
+def _mean_error(frame: Frame) -> float:
     """largest over the coordinates of |mean - reference mean| / reference sd."""
     return mean_error(frame.density.mean, frame.reference)
 
@@ -243,21 +218,21 @@ def _solid(target: Target, method: Method) -> bool:
 
 @metric("sd_ratio_min", "smallest sd ratio", "sd / reference sd", 11, _solid, ranks=False, work=of_q)
 @on_axis("sd_ratio", "Standard deviations", "sd ratio (sd / reference sd)", **RATIOS, colour="approximate", dash=DOTTED)
-def _sd_ratio_min(frame: Measurable) -> float:
+def _sd_ratio_min(frame: Frame) -> float:
     """smallest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).min())
 
 
 @metric("sd_ratio_max", "largest sd ratio", "sd / reference sd", 12, _solid, ranks=False, work=of_q)
 @on_axis("sd_ratio", "Standard deviations", log=False, limits=(0.0, 2.0), colour="exact", dash=DASHED)
-def _sd_ratio_max(frame: Measurable) -> float:
+def _sd_ratio_max(frame: Frame) -> float:
     """largest over the coordinates."""
     return float(sd_ratios(frame.density.cov, frame.reference).max())
 
 
 @metric("kl_moments", "forward KL of moments", "nats", 13, _solid, beyond_the_plane, work=of_q)
 @on_axis("kl_moments", "forward KL of moments", colour="exact", dash=DASHED)
-def _kl_moments(frame: Measurable) -> float | None:
+def _kl_moments(frame: Frame) -> float | None:
     """KL(reference || approximation) of the Gaussians with their means and covariances."""
     return kl_of_density(frame.density, frame.reference)
 
@@ -286,7 +261,7 @@ def _few_states(target: Target, method: Method) -> bool:
 
 @metric("tv_states", "TV of states", "0 to 1", 8, _few_states)
 @on_axis("tv_states", "TV of states", "TV of states (0 identical, 1 no overlap)", **UNIT, colour="ink")
-def _tv_states(frame: Measurable) -> float:
+def _tv_states(frame: Frame) -> float:
     """total variation: half the sum over all states of |share of the particles - exact probability|."""
     numbers = numbers_of(frame.target.states, frame.density.particles)
     return total_variation_of_states(numbers, frame.density.weights, frame.reference.probabilities)
@@ -332,7 +307,7 @@ def squared_ksd(x: Array, score: Array, other: Array | None = None) -> tuple[flo
     return float(matrix.sum() / pairs), float(np.sqrt(2 * (matrix**2).sum()) / pairs)
 
 
-def _measured(frame: Measurable) -> tuple[float, float]:
+def _measured(frame: Frame) -> tuple[float, float]:
     """KSD^2 and its noise by 500 draws, in units of the posterior's sds: the reference's, or else q's.
 
     With more than 2,000 observations the gradients at x_i and x_j come from two independent batches of 1,000, as their
@@ -354,7 +329,7 @@ def _measured(frame: Measurable) -> tuple[float, float]:
     return squared_ksd(points / unit, *scores)
 
 
-def _work(frame: Measurable) -> float:
+def _work(frame: Frame) -> float:
     return POINTS * min(frame.target.num_data, MOST_ROWS) * (20.0 + 2 * frame.target.dim)
 
 
@@ -369,14 +344,14 @@ def _traced(target: Target, method: Method) -> bool:
 
 @metric("ksd", "KSD", "posterior units", 20, _applies, _traced, work=_work)
 @on_axis("ksd", "KSD", colour="particles")
-def _ksd(frame: Measurable) -> float | None:
+def _ksd(frame: Frame) -> float | None:
     """kernel Stein discrepancy of 500 draws (Gorham & Mackey 2017), by the gradient of log p; 0 where KSD² < 0."""
     value, _ = _measured(frame)
     return float(np.sqrt(max(value, 0.0))) if np.isfinite(value) else None
 
 
 @metric("ksd_noise", "noise of the KSD", "posterior units", 21, _applies, lambda target, method: False, ranks=False)
-def _noise(frame: Measurable) -> float | None:
+def _noise(frame: Frame) -> float | None:
     """the KSD whose square is one standard deviation of KSD² above 0, for 500 independent draws from the posterior."""
     _, noise = _measured(frame)
     return float(np.sqrt(noise)) if np.isfinite(noise) else None
@@ -393,7 +368,7 @@ def _has_surrogate(target: Target, method: Method) -> bool:
 
 @metric("gf_ksd", "GF-KSD", "prior units", 21, _has_surrogate, _has_surrogate)
 @on_axis("ksd", "KSD", colour="approximate", dash=DASHED)
-def _gf_ksd(frame: Measurable) -> float:
+def _gf_ksd(frame: Frame) -> float:
     """gradient-free kernel Stein discrepancy of 300 particles (Han 2019, section 3.5), from values of log p alone.
 
     sqrt of sum_ij w_i w_j kappa_rho(x_i, x_j) of the particles, in prior sds, w = rho/p with sum 1.

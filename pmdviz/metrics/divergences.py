@@ -15,14 +15,16 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmdviz.densities.grid import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
+from pmdviz.densities.density import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.metrics.base import DASHED, DOTTED, Measurable, metric, on_axis, planar
-from pmdviz.targets.exact import Box, Exact
+from pmdviz.metrics import DASHED, DOTTED, metric, on_axis, once, planar
+from pmdviz.targets import Target
+from pmdviz.targets.exact import NATS_BOXED, Box, Exact
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density
+    from pmdviz.engine.frame import Frame
 
 # Points that represent the approximation q: as many of each kernel as it has weight, spread evenly within the kernel.
 
@@ -268,16 +270,14 @@ def by_points(density: Density, exact: Exact) -> dict[str, float | None]:
     with log q in full at each cell.
     """
     grids = [Grid(box, FINER_SIDES[len(box)][POINT_GRID]) for box in exact.boxes]
-    cross_entropy, entropy = map(sum, zip(*(_entropies(grid, density, exact) for grid in grids), strict=True))
+    parts = []
+    for grid in grids:  # -E_p log q and -E_p log p over one grid
+        log_p = exact.on_grid(grid).ravel()
+        counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
+        parts.append(_expected(grid.points[counts], log_p[counts], grid.cell_volume, density))
+    cross_entropy, entropy = map(sum, zip(*parts, strict=True))
     forward = {"kl_forward": cross_entropy - entropy, "cross_entropy": cross_entropy}
     return {**forward, **expectations(density, exact, grids)}
-
-
-def _entropies(grid: Grid, density: Density, exact: Exact) -> tuple[float, float]:
-    """-E_p log q and -E_p log p over one grid, with log q in full at each cell."""
-    log_p = exact.on_grid(grid).ravel()
-    counts = log_p > log_p.max() + np.log(NEGLIGIBLE)
-    return _expected(grid.points[counts], log_p[counts], grid.cell_volume, density)
 
 
 def _outside_divergences(density: Density, exact: Exact, drawn: Grid) -> tuple[float, float]:
@@ -365,34 +365,138 @@ def _reverse(pic: DensitiesOnGrid, least: float) -> float:
 
 @metric("tv", "TV", "0 to 1", 1, planar, drawn=True, always=True, baseline="floor_tv")
 @on_axis("tv", axis_label="TV (0 identical, 1 no overlap)", log=False, limits=(0.0, 1.0), fixed=True, colour="ink")
-def _tv(frame: Measurable) -> float | None:
+def _tv(frame: Frame) -> float | None:
     """total variation: half the integral of |p - q|."""
     return frame.tv
 
 
 @metric("kl_forward", "forward KL", "nats", 2, planar, always=True, baseline="floor_kl")
 @on_axis("kl", "Forward and reverse KL", "KL divergence (nats)", colour="exact", dash=DASHED)
-def _kl_forward(frame: Measurable) -> float | None:
+def _kl_forward(frame: Frame) -> float | None:
     """KL(exact || approximation)."""
     return frame.divergences["kl_forward"]
 
 
 @metric("kl_reverse", "reverse KL", "nats", 3, planar, always=True)
 @on_axis("kl", colour="approximate", dash=DOTTED)
-def _kl_reverse(frame: Measurable) -> float | None:
+def _kl_reverse(frame: Frame) -> float | None:
     """KL(approximation || exact)."""
     return frame.divergences["kl_reverse"]
 
 
 @metric("cross_entropy", "cross entropy", "nats", 4, planar, always=True)
 @on_axis("cross_entropy", "Cross entropy", "cross entropy −E log q (nats)", log=False, colour="exact")
-def _cross_entropy(frame: Measurable) -> float | None:
+def _cross_entropy(frame: Frame) -> float | None:
     """-E_exact log approximation."""
     return frame.divergences["cross_entropy"]
 
 
 @metric("mass_outside", "mass outside", "share", 6, planar, always=True, ranks=False)
 @on_axis("", log=False, limits=(0.0, 1.0), colour="approximate")
-def _mass_outside(frame: Measurable) -> float | None:
+def _mass_outside(frame: Frame) -> float | None:
     """of the approximation, outside the grid."""
     return frame.divergences["mass_outside"]
+
+
+# The modes of an exact posterior, their basins, and the mass of an approximation in each basin.
+#
+# Ours. A mode's basin is the set of cells from which one reaches its peak by going up (a watershed of log p on a grid
+# over each box of the posterior). A peak that rises less than one nat above the pass to a higher one is not a mode of
+# its own, nor is one with less than a hundredth of the mass. Cells more than 30 nats below the highest peak belong to
+# no basin: what an approximation puts there counts for no mode: the masses add up to at most 1.
+
+PROMINENCE = 1.0  # nats
+MIN_MASS = 0.01
+ROUNDING = 1e-12
+NOWHERE = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Modes:
+    """Peaks (k, d) by their first coordinate, the exact mass (k,) of each basin, and the cells that belong to it."""
+
+    peaks: Array
+    masses: Array
+    grids: tuple[Grid, ...]
+    labels: tuple[Array, ...]  # one a grid: the mode of each cell, or NOWHERE
+
+    def masses_of(self, density: Density) -> list[float]:
+        """The mass of `density` in each basin; their sum is at most 1. Kernels narrower than a cell are widened."""
+        found = np.zeros(len(self.peaks))
+        for grid, labels in zip(self.grids, self.labels, strict=True):
+            inside = labels != NOWHERE
+            limit = CELLS_PER_SD / grid.side
+            wide = density if density.narrowest(grid.extent) >= limit else density.widened(limit, grid.extent)
+            values = wide.on_grid(grid)[inside] * grid.cell_volume
+            found += np.bincount(labels[inside], values, len(found))
+        return [float(mass) for mass in found / max(1.0, found.sum() * (1 + ROUNDING))]
+
+
+def modes(target: Target) -> Modes | None:
+    """The modes of the target's exact posterior; None where that is not known on a grid (above two dimensions)."""
+    exact = target.planar
+    return None if exact is None else once(target, "modes", lambda: _found(exact))
+
+
+def _found(exact: Exact) -> Modes:
+    narrowest = [(box, exact.narrowest(_extent(box))) for box in exact.boxes]
+    grids = tuple(
+        Grid(box, side_for(len(box), least, FINER_SIDES) or FINER_SIDES[len(box)][-1]) for box, least in narrowest
+    )
+    values = [exact.on_grid(grid) for grid in grids]
+    least = max(float(log_p.max()) for log_p in values) - NATS_BOXED
+    basins = [watershed(log_p, least) for log_p in values]
+    peaks: list[Array] = []
+    masses: list[float] = []
+    labels = [np.full(grid.shape, NOWHERE) for grid in grids]
+    for place, (grid, log_p, basin) in enumerate(zip(grids, values, basins, strict=True)):
+        for label in range(basin.max() + 1):
+            cells = basin == label
+            mass = float(np.exp(log_p[cells]).sum()) * grid.cell_volume
+            if mass >= MIN_MASS:
+                labels[place][cells] = len(peaks)
+                peaks.append(grid.points[np.where(cells, log_p, -np.inf).argmax()])
+                masses.append(mass)
+    found = np.array(peaks)
+    order = np.lexsort(found.T[::-1])
+    # The last one means NOWHERE, which is -1; bytes, because the labels of many targets are kept.
+    places = np.append(np.argsort(order), NOWHERE).astype(np.int8)
+    shares = np.array(masses) / max(1.0, np.sum(masses))
+    return Modes(found[order], shares[order], grids, tuple(places[one] for one in labels))
+
+
+def watershed(log_p: Array, least: float) -> Array:
+    """The basin of each cell of a grid in one or two dimensions, numbered by the height of their peaks.
+
+    Cells at or below `least` are NOWHERE. Cells are taken from the highest down; each joins the basin of its highest
+    neighbour, and where two basins meet the lower one ends if it rises less than PROMINENCE above the pass.
+    """
+    padded = np.pad(log_p, 1, constant_values=-np.inf)
+    flat = padded.ravel()
+    steps = np.unique(sum(np.meshgrid(*[(-s // padded.itemsize, 0, s // padded.itemsize) for s in padded.strides])))
+    order = np.flatnonzero(flat > least)
+    order = order[np.argsort(-flat[order], kind="stable")]
+    basin = np.full(len(flat), NOWHERE)
+    parents: list[int] = []
+    heights: list[float] = []
+
+    def root(label: int) -> int:
+        while parents[label] != label:
+            label = parents[label]
+        return label
+
+    for cell in order:
+        around = cell + steps
+        around = around[basin[around] != NOWHERE]
+        if not len(around):
+            basin[cell] = len(parents)
+            parents.append(len(parents))
+            heights.append(flat[cell])
+            continue
+        basin[cell] = basin[around[flat[around].argmax()]]
+        for lower in sorted({root(label) for label in basin[around].tolist()})[1:]:
+            if heights[lower] - flat[cell] < PROMINENCE:
+                parents[lower] = min(root(label) for label in basin[around].tolist())
+    names = {label: k for k, label in enumerate(sorted({root(label) for label in range(len(parents))}))}
+    final = np.array([names[root(label)] for label in range(len(parents))] + [NOWHERE])
+    return final[basin].reshape(padded.shape)[(slice(1, -1),) * log_p.ndim]

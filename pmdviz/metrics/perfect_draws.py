@@ -16,9 +16,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import local
+from pmdviz.densities.bandwidth import chosen_shape, local, shaped_density
 from pmdviz.densities.density import Density, KernelDensity
-from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.resampling import thinned

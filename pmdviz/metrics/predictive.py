@@ -12,7 +12,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 from functools import reduce
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,9 +23,12 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.methods.mcmc import Chain, ChainState, scored_draws, states_of
-from pmdviz.metrics.base import DASHED, DOTTED, STEP, Applies, Measurable, metric, on_axis
+from pmdviz.metrics import DASHED, DOTTED, STEP, Applies, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
+
+if TYPE_CHECKING:
+    from pmdviz.engine.frame import Frame
 
 MOST_POINTS = 1000  # of q that are evaluated one by one; of more, and of a density, this number of draws
 MOST_SUMS, AT_ONCE = 512, 32  # sums that are kept; draws that are asked in one call
@@ -42,11 +45,11 @@ class Sums(NamedTuple):
 
 
 _sums: OrderedDict[tuple, Sums] = OrderedDict()
-_of_frame: WeakKeyDictionary[Measurable, Sums] = WeakKeyDictionary()
+_of_frame: WeakKeyDictionary[Frame, Sums] = WeakKeyDictionary()
 _lock = threading.RLock()
 
 
-def points_of(frame: Measurable) -> tuple[Array, Average]:
+def points_of(frame: Frame) -> tuple[Array, Average]:
     """Points (n, d) that represent q, and what averages over them values (n, ...) -> (...).
 
     Of few weighted points these themselves, without the noise of draws; each may be a whole net. Of a target that is
@@ -79,7 +82,7 @@ def every_of(target: Target, knobs: MethodKnobs) -> int:
     return 1 << max(0, int(np.ceil(np.log2(asking / (step * knobs.thinning)))))
 
 
-def sums_of(frame: Measurable) -> Sums | None:
+def sums_of(frame: Frame) -> Sums | None:
     """Over the draws of chains on a target that is judged by points; None of other frames."""
     target, method = frame.target, frame.method
     if not (target.by_points and isinstance(method, Chain)):
@@ -144,7 +147,7 @@ def _joined(one: Sums, other: Sums) -> Sums:
     return Sums(one.number + other.number, one.mean + other.mean, peak, np.add(*parts))
 
 
-def mean_log_density(frame: Measurable) -> float:
+def mean_log_density(frame: Frame) -> float:
     """Mean over the held-out rows of log E_q p(row | theta), in nats."""
     sums = sums_of(frame)
     if sums is not None:
@@ -165,7 +168,7 @@ def _predicts(*kinds: str, also: str = "predictive") -> Applies:
 CLASSES, NUMBER = ("class", "classes"), ("number",)
 
 
-def _work(frame: Measurable) -> float | None:
+def _work(frame: Frame) -> float | None:
     """Asking for every held-out row at the points; None where sums are kept and only new draws are asked."""
     target = frame.target
     if target.by_points and isinstance(frame.method, Chain):
@@ -182,7 +185,7 @@ def _untraced(target: Target, method: Method) -> bool:
 
 @metric("accuracy", "accuracy", "share", 40, _predicts(*CLASSES), work=_work, ranks=False)
 @on_axis("accuracy", "Accuracy", log=False, limits=(0.0, 1), colour="ink")
-def _accuracy(frame: Measurable) -> float:
+def _accuracy(frame: Frame) -> float:
     """of held-out rows whose class is predicted."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None and target.predicts == "class":
@@ -195,14 +198,14 @@ def _accuracy(frame: Measurable) -> float:
 
 @metric("log_loss", "log loss", "nats per row", 41, _predicts(*CLASSES), work=_work)
 @on_axis("log_loss", "Log loss", log=False, limits=(0.0, 2), colour="ink")
-def _log_loss(frame: Measurable) -> float:
+def _log_loss(frame: Frame) -> float:
     """mean of -log E_q p(class) over held-out rows."""
     return -mean_log_density(frame)
 
 
 @metric("rmse", "RMSE", "units of y", 42, _predicts(*NUMBER), work=_work)
 @on_axis("rmse", "RMSE", log=False, limits=(0.0, 10), colour="ink")
-def _rmse(frame: Measurable) -> float:
+def _rmse(frame: Frame) -> float:
     """root mean squared error of E_q y on held-out rows."""
     target, sums = frame.target, sums_of(frame)
     if sums is not None:
@@ -215,7 +218,7 @@ def _rmse(frame: Measurable) -> float:
 
 @metric("nlpd", "NLPD", "nats per row", 43, _predicts(*NUMBER), work=_work)
 @on_axis("nlpd", "NLPD", log=False, limits=(0.0, 10), colour="ink")
-def _nlpd(frame: Measurable) -> float:
+def _nlpd(frame: Frame) -> float:
     """mean of -log E_q p(y) over held-out rows."""
     return -mean_log_density(frame)
 
@@ -225,7 +228,7 @@ SINGLE = "accuracy of a single point"
 
 @metric("single_accuracy", SINGLE, "share", 44, _predicts("classes"), work=_work, ranks=False, short="single accuracy")
 @on_axis("accuracy", "Accuracy of a single point", log=False, limits=(0.0, 1), colour="particles", dash=DASHED)
-def _single_accuracy(frame: Measurable) -> float:
+def _single_accuracy(frame: Frame) -> float:
     """mean over q of the share of held-out rows whose class one theta alone predicts."""
     target, (points, average) = frame.target, points_of(frame)
     chosen = target.class_probabilities(points, target.test_data).argmax(axis=2)
@@ -234,14 +237,14 @@ def _single_accuracy(frame: Measurable) -> float:
 
 @metric("misclassification", "misclassification", "share", 45, _predicts(*CLASSES), _untraced, work=_work)
 @on_axis("misclassification", "Misclassification", log=False, limits=(0.0, 1), colour="ink")
-def _misclassification(frame: Measurable) -> float:
+def _misclassification(frame: Frame) -> float:
     """of held-out rows whose class is not predicted."""
     return 1.0 - _accuracy(frame)
 
 
 @metric("pps", "PPS", "nats per row", 46, _predicts(*CLASSES, *NUMBER), _untraced, work=_work)
 @on_axis("pps", "PPS", log=False, limits=(0.0, 10), colour="ink")
-def _pps(frame: Measurable) -> float:
+def _pps(frame: Frame) -> float:
     """The partial predictive score.
 
     about: partial predictive score: mean of -log p(y | theta) over held-out rows, at the mean of theta over q (Tran,
@@ -261,7 +264,7 @@ def _pps(frame: Measurable) -> float:
     work=_work,
 )
 @on_axis("pps_seed", "PPS of the tables", log=False, limits=(0.0, 10), colour="ink")
-def _pps_seed(frame: Measurable) -> float:
+def _pps_seed(frame: Frame) -> float:
     """The score of the tables in the paper.
 
     about: half of log s² + (y - η)²/s² on held-out rows, at the means over q of η and s²; without log 2π, as in the
@@ -277,7 +280,7 @@ def _pps_seed(frame: Measurable) -> float:
     "expected_log_loss", "expected log loss", "nats per row", 48, _predicts(*CLASSES, *NUMBER), _untraced, work=_work
 )
 @on_axis("expected_log_loss", "Expected log loss", log=False, limits=(0.0, 10), colour="ink")
-def _expected_log_loss(frame: Measurable) -> float:
+def _expected_log_loss(frame: Frame) -> float:
     """The mean log loss of single points.
 
     about: mean over q of the mean of -log p(y | theta) over held-out rows: never below NLPD or the log loss, whose
@@ -293,7 +296,7 @@ MOST = 16  # sets of topics of an approximation that are asked: the heaviest, or
 NEGLIGIBLE = 1e-9  # a weight
 
 
-def chosen_topics(frame: Measurable) -> tuple[Array, Array]:
+def chosen_topics(frame: Frame) -> tuple[Array, Array]:
     """Sets of topics (n, W, K) of the approximation, and their weights (n,), sum 1; 16 at most."""
     points, weights = frame.density.particles, frame.density.weights
     spread = np.linspace(0, len(weights) - 1, min(MOST, len(weights))).astype(np.int64)
@@ -308,14 +311,14 @@ def _of_words(target: Target, method: Method) -> bool:
 
 @metric("perplexity", "perplexity", "words", 44, _of_words)
 @on_axis("perplexity", "Perplexity", log=False, limits=(0.0, 1e4), colour="ink")
-def _perplexity(frame: Measurable) -> float:
+def _perplexity(frame: Frame) -> float:
     """exp of the mean of -log p(word) over held-out words."""
     return float(np.exp(nats_per_token(frame)))
 
 
 @metric("word_log_loss", "word log loss", "nats per word", 45, _of_words)
 @on_axis("word_log_loss", "Word log loss", log=False, limits=(0.0, 12.0), colour="ink")
-def nats_per_token(frame: Measurable) -> float:
+def nats_per_token(frame: Frame) -> float:
     """mean of -log p(word) over held-out words."""
     total, tokens = frame.target.held_out(*chosen_topics(frame))
     return -total / tokens
@@ -323,7 +326,7 @@ def nats_per_token(frame: Measurable) -> float:
 
 @metric("unigram", "unigram entropy", "nats per word", 46, _of_words, ranks=False)
 @on_axis("word_log_loss", log=False, limits=(0.0, 12.0), colour="exact", dash=DASHED)
-def _unigram(frame: Measurable) -> float:
+def _unigram(frame: Frame) -> float:
     """the same of one distribution over words for all documents."""
     return frame.target.unigram_nats
 
@@ -338,7 +341,7 @@ def _has_exact_process(target: Target, method: Method) -> bool:
 # The order puts it before the errors of the whitened values, which say little of the function.
 @metric("process_error", "RMSE to the exact process", "units of y", 9, _has_exact_process, short="RMSE to exact")
 @on_axis("process_error", limits=(1e-3, 10.0), colour="ink")
-def distance_to_process(frame: Measurable) -> float:
+def distance_to_process(frame: Frame) -> float:
     """root mean squared difference between the mean of q and the mean of the exact Gaussian process."""
     exact, _ = frame.target.exact_process
     return float(np.sqrt(((frame.target.values(frame.density.mean[None])[0] - exact) ** 2).mean()))
@@ -349,7 +352,7 @@ def distance_to_process(frame: Measurable) -> float:
 
 @metric("log_z", "log Z", "nats", 32, lambda target, method: method.estimates_log_z, ranks=False)
 @on_axis("log_z", "log Z", log=False, colour="particles")
-def _log_z(frame: Measurable) -> float | None:
+def _log_z(frame: Frame) -> float | None:
     """estimate of log Z, with data log p(X): of the data seen, or at the β reached, so far."""
     return frame.method.log_z(frame.state, frame.knobs, frame.target)
 
@@ -362,7 +365,7 @@ def _has_exact_log_z(target: Target, method: Method) -> bool:
 
 @metric("log_z_exact", "exact log Z", "nats", 34, _has_exact_log_z, ranks=False)
 @on_axis("log_z", log=False, dash=DASHED)
-def _log_z_exact(frame: Measurable) -> float | None:
+def _log_z_exact(frame: Frame) -> float | None:
     """log Z of the reference, which estimates should come to at the end."""
     return frame.reference.log_z
 
@@ -373,14 +376,14 @@ def _bounds_log_z(target: Target, method: Method) -> bool:
 
 @metric("log_z_above", "log Z from above", "nats", 33, _bounds_log_z, ranks=False)
 @on_axis("log_z", log=False, colour="approximate", dash=DOTTED)
-def _log_z_above(frame: Measurable) -> float | None:
+def _log_z_above(frame: Frame) -> float | None:
     """log Z by the way back from independent draws: at its end an upper bound in the mean."""
     return frame.method.log_z_above(frame.state, frame.knobs, frame.target)
 
 
 @metric("log_z_error", "error of log Z", "nats", 35, _has_exact_log_z, ranks=False)
 @on_axis("log_z_error", log=False, colour="particles")
-def _log_z_error(frame: Measurable) -> float | None:
+def _log_z_error(frame: Frame) -> float | None:
     """estimate of log Z minus the reference's; it is meaningful only after all data, or at β = 1.
 
     log Z-hat - log Z.
@@ -440,7 +443,7 @@ def _psi(n: int) -> float:
 
 @metric("elbo_knn", "lower bound (kNN entropy)", "nats", 36, _has_blocks, short="lower bound", ranks=False)
 @on_axis("elbo_knn", "Lower bound (kNN entropy)", log=False, colour="approximate")
-def _lower_bound(frame: Measurable) -> float | None:
+def _lower_bound(frame: Frame) -> float | None:
     """The evidence lower bound of a mean-field q.
 
     about: mean log p(θ, X) plus the entropy of each block's particles by nearest neighbours: an estimate of the lower

@@ -25,7 +25,7 @@ from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.files import Json
 from pmdviz.knobs import real_number, whole_number
 from pmdviz.metrics import METRICS
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.experiments.base import Chart, Ellipses, HeatMap, Histogram, Series
-from pmdviz.experiments.base import Picture as Shown
+from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
+from pmdviz.experiments import Picture as Shown
 from pmdviz.pictures import Axis as PictureAxis
 from pmdviz.pictures import Mark, Picture
 from pmdviz.scenes import style

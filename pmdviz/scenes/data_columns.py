@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec, Value

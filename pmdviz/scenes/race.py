@@ -11,9 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.experiments.race import Race, RaceRecipe, row
 from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in, titles
-from pmdviz.experiments.race.runs import row
 from pmdviz.methods import METHODS
 from pmdviz.metrics import Metric
 from pmdviz.pictures import Axis, Mark, Picture, nice

@@ -6,13 +6,16 @@ opens a session that is there, and no other.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import re
 import sys
 import time
 import traceback
 import warnings
-from collections.abc import Awaitable, Callable
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from urllib.parse import urlparse
@@ -22,13 +25,12 @@ from bokeh.server.util import check_allowlist
 from bokeh.util.token import check_token_signature
 from panel.io.server import AutoloadJsHandler, ComponentResourceHandler, DocHandler, WSHandler
 from tornado.httputil import HTTPHeaders, HTTPServerRequest
-from tornado.web import Finish, HTTPError, OutputTransform, RequestHandler
+from tornado.web import ErrorHandler, Finish, HTTPError, OutputTransform, RequestHandler
 
 from pmdviz.errors import words_of
 from pmdviz.lab.loop import limits
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
-from pmdviz.serve import turns
-from pmdviz.serve.messages import CheckedMessages
+from pmdviz.serve.messages import Bucket, CheckedMessages
 from pmdviz.serve.server_internals import (
     BokehTornado,
     ServerSession,
@@ -38,7 +40,6 @@ from pmdviz.serve.server_internals import (
     token_content,
     use_handlers,
 )
-from pmdviz.serve.turns import Bucket
 
 # What every answer says to a browser: what the page may load, who may frame it, what leaves with a link.
 
@@ -86,8 +87,119 @@ class SecurityHeaders(OutputTransform):
         return status_code, headers, chunk
 
 
+# Pages are built one at a time, with the event loop free between them for frames and new connections.
+#
+# The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
+# loop rests longer after each: those who play keep four fifths of it.
+
+REST_S = 0.1  # after a page
+LOOK_S = 0.05
+GAP_S = 0.03  # between two parts of one: about a frame
+DOOR, INSIDE = "door", "inside"  # lanes
+MOST_WAITING = 40  # a class comes at once
+RECENT = 6  # pages by which it is judged whether anybody wants them
+SPARED = 1  # of these that may be on their way, or be closed at once
+IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
+REMEMBERED_S = 60.0  # since a page was closed at once: others who do the same wait as if they were in vain
+LONGEST_REST_S = 4.0
+GRACE_S = 0.3  # before such a page is begun: senders who hang up are mostly gone by then
+
+
+class Full(Exception):
+    """As many wait as may."""
+
+
+class Gone(Exception):
+    """Who waited has hung up."""
+
+
+class Built:
+    """A page that was handed out; `wanted`: a browser has it."""
+
+    wanted = False
+
+
+class _Queue:
+    def __init__(self) -> None:
+        self.lock, self.waiting = asyncio.Lock(), 0
+        self.recent: deque[Built] = deque(maxlen=RECENT)
+        self.closed: deque[float] = deque(maxlen=RECENT)  # when pages were closed at once
+
+    @property
+    def vain(self) -> int:
+        """How many pages of late no browser has or wanted for long, but for those that are spared."""
+        closed = sum(time.monotonic() - at < REMEMBERED_S for at in self.closed)
+        return max(0, sum(not page.wanted for page in self.recent) - SPARED, closed - SPARED)
+
+    def rest(self, took: float) -> float:
+        """Seconds after a page that held the loop for so many seconds."""
+        return min(max(REST_S, IN_VAIN * took * self.vain / (RECENT - SPARED)), LONGEST_REST_S)
+
+    async def release(self, took: float) -> None:
+        """Let the next one build, in a while; sooner where browsers come."""
+        began = time.monotonic()
+        while time.monotonic() - began < self.rest(took):
+            await asyncio.sleep(min(REST_S, LOOK_S))
+        self.lock.release()
+
+
+_tasks: set[asyncio.Task] = set()
+_queues: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, _Queue]] = WeakKeyDictionary()
+
+
+def _queue(lane: str = DOOR) -> _Queue:
+    return _queues.setdefault(asyncio.get_running_loop(), {}).setdefault(lane, _Queue())
+
+
+@asynccontextmanager
+async def turn(
+    gone: Callable[[], bool] = lambda: False, bounded: bool = False, lane: str = DOOR
+) -> AsyncIterator[None]:
+    """Wait until no other page is being built on this loop; the next one waits until a while after.
+
+    Those who are there already have a lane of their own: they do not wait behind everybody at the door. Raises Full
+    where it is `bounded` and too many wait, and Gone where the sender has hung up meanwhile.
+    """
+    queue = _queue(lane)
+    if bounded and queue.waiting >= MOST_WAITING:
+        raise Full
+    queue.waiting += 1
+    try:
+        if bounded and queue.vain:
+            await asyncio.sleep(GRACE_S)
+        await queue.lock.acquire()
+    finally:
+        queue.waiting -= 1
+    if gone():
+        queue.lock.release()
+        raise Gone
+    began = time.monotonic()
+    try:
+        yield
+    finally:
+        _tasks.add(task := asyncio.ensure_future(queue.release(time.monotonic() - began)))
+        task.add_done_callback(_tasks.discard)
+
+
+def built() -> Built:
+    """A page is handed out."""
+    _queue().recent.append(page := Built())
+    return page
+
+
+def are_wanted() -> bool:
+    """Whether browsers have the pages of late."""
+    return not _queue().vain
+
+
+def closed_at_once() -> None:
+    """A browser had a page for a moment only."""
+    _queue().closed.append(time.monotonic())
+
+
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
 CHOOSES = ("bokeh-session-id", "bokeh-token")  # arguments by which Bokeh lets an address name a session
+APP_PATH = re.compile(r"[\w/-]+")
 MAX_TOKEN = 16_384  # characters; ours have some hundred
 MAX_PAYLOAD = 262_144  # bytes of a token's payload, unpacked
 MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
@@ -104,9 +216,9 @@ _places: WeakKeyDictionary[ServerSession, Place] = WeakKeyDictionary()  # sessio
 class Place:
     """The websockets of a session, and its page as the queue sees it."""
 
-    def __init__(self, page: turns.Built) -> None:
+    def __init__(self, page: Built) -> None:
         self.open: WeakSet[SocketHandler] = WeakSet()
-        self.opened, self.page, self._began = turns.Bucket(*REOPENED), page, time.monotonic()
+        self.opened, self.page, self._began = Bucket(*REOPENED), page, time.monotonic()
 
     def enter(self, socket: SocketHandler) -> None:
         """A browser has it."""
@@ -118,7 +230,7 @@ class Place:
         self.open.discard(socket)
         if not self.open and self.page.wanted and time.monotonic() - self._began < AT_ONCE_S:
             self.page.wanted = False
-            turns.closed_at_once()
+            closed_at_once()
 
 
 def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) -> None:
@@ -129,20 +241,14 @@ def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) ->
     handler.finish(words)
 
 
-class NoSuchAddress(RequestHandler):
-    """Answers 404 to every request."""
-
-    def prepare(self) -> None:
-        """Before any method."""
-        _refuse(self, 404, "There is nothing at this address.")
-
-
 def guard(application: BokehTornado) -> None:
     """Headers on every answer, and no address with a zero byte. A second call does no harm."""
     if application not in _guarded:
         _guarded.add(application)
         application.add_transform(SecurityHeaders)
-        application.add_handlers(r".*", [(r".*%00.*", NoSuchAddress)])  # no file system takes a zero byte
+        application.add_handlers(
+            r".*", [(r".*%00.*", ErrorHandler, {"status_code": 404})]
+        )  # no file system takes a zero byte
 
 
 class OwnSessions(RequestHandler):
@@ -169,17 +275,17 @@ class Queued(OwnSessions):
     async def in_turn(self, make: Callable[[], Awaitable[ServerSession]]) -> ServerSession:
         """What `make()` gives, once the turn has come. Raises Finish where it does not come."""
         try:
-            async with turns.turn(partial(has_hung_up, self), bounded=True):
+            async with turn(partial(has_hung_up, self), bounded=True):
                 return await make()
-        except turns.Full:
+        except Full:
             _refuse(self, 503, "Too many pages are asked for at once; try again soon.\n", Retry_After=RETRY_S)
             raise Finish from None
-        except turns.Gone:
+        except Gone:
             raise Finish from None
 
     def claimed(self, session: ServerSession) -> ServerSession:
         """The session, which waits for its browser from now on."""
-        _places[session] = Place(turns.built())
+        _places[session] = Place(built())
         return session
 
 
@@ -193,12 +299,7 @@ class ScriptHandler(Queued, AutoloadJsHandler):
     async def prepare(self) -> None:
         """Before any method; an app's path is written into the script, where Panel does not escape it."""
         await super().prepare()
-        path = self.get_argument("bokeh-app-path", "/")
-        if (
-            not is_finished(self)
-            and not path.replace("/", "").replace("-", "").replace("_", "").isalnum()
-            and path != "/"
-        ):
+        if not is_finished(self) and not APP_PATH.fullmatch(self.get_argument("bokeh-app-path", "/")):
             _refuse(self, 400, "bokeh-app-path must be a path of letters, digits, - and _.\n")
 
     def set_default_headers(self) -> None:
@@ -243,7 +344,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         session = session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
-        place = _places.setdefault(session, Place(turns.Built()))
+        place = _places.setdefault(session, Place(Built()))
         if len(place.open) >= MAX_SOCKETS:
             return f"its session has {MAX_SOCKETS} open"
         if not place.opened.take():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -28,7 +29,6 @@ from pmdviz.serve.server_internals import (
     pace,
     set_from_browser,
 )
-from pmdviz.serve.turns import Bucket
 
 SMALL = 65_536  # characters of a message that is not an upload
 SHORT = 1_000  # characters of the parts before the content
@@ -50,10 +50,10 @@ ANY = {"visible"}  # a card that is closed hides what it has, of whatever class
 SIZES = {"inner_width", "inner_height", "outer_width", "outer_height"}
 WRITES: Mapping[str, Collection[str]] = {  # class -> the attributes that a browser writes
     "Acknowledge": {
-        *("drawn", "hidden", "key", "presses", "copied", "refused", "address", "place", "places", "exactly"),
+        *("drawn", "hidden", "key", "presses", "copied", "refused", "address", "place", "places", "exactly")
     },
     "BrowserInfo": {
-        *("dark_mode", "device_pixel_ratio", "language", "timezone", "timezone_offset", "webdriver", "webgl"),
+        *("dark_mode", "device_pixel_ratio", "language", "timezone", "timezone_offset", "webdriver", "webgl")
     },
     "Card": {"collapsed", "scroll_position"},
     "CheckboxGroup": {"active"},
@@ -264,6 +264,30 @@ def _values(entries: Json) -> list[Json]:
 def _short(words: Json) -> str:
     """A few letters of what came, for a line in a log."""
     return "".join(letter for letter in str(words)[:40] if letter.isprintable()) if isinstance(words, str) else "thing"
+
+
+class Bucket:
+    """`burst` tokens at the start, `rate` more per second until it is full again."""
+
+    def __init__(self, rate: float, burst: float) -> None:
+        self._rate, self._burst, self._left, self._at = rate, burst, burst, time.monotonic()
+
+    def owed(self, cost: float = 1.0) -> float:
+        """Pay `cost`, on credit too: the seconds to wait until the bucket is out of debt."""
+        self._fill()
+        self._left -= cost
+        return max(0.0, -self._left / self._rate)
+
+    def take(self, cost: float = 1.0) -> bool:
+        """Pay `cost` if there is so much; whether it was."""
+        self._fill()
+        paid = self._left >= cost
+        self._left -= cost * paid
+        return paid
+
+    def _fill(self) -> None:
+        now = time.monotonic()
+        self._left, self._at = min(self._burst, self._left + self._rate * (now - self._at)), now
 
 
 # What becomes of a browser's messages: one that no page sends ends its connection.

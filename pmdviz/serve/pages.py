@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import panel as pn
 import panel_material_ui as pmui
@@ -35,27 +35,22 @@ from pmdviz.essay.build import page as essay
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
-from pmdviz.lab.controls.widgets import small_button
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
-from pmdviz.lab.loop.locked import handed, locked
 from pmdviz.lab.loop.task import log_failure, pool_for
-from pmdviz.lab.pages.lists import LessonsPage, MethodsPage
-from pmdviz.lab.pages.page import Page
-from pmdviz.lab.panel_internals import collected
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.page import Page
+from pmdviz.lab.panel_internals import collected, handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
+from pmdviz.lab.panels.widgets import small_button
+from pmdviz.lab.plain_pages import GeometryPage, LessonsPage, MethodsPage
+from pmdviz.lab.race import Race, usual_race
+from pmdviz.lab.theory import TheoryPage
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.limits import check_limits, limit
 from pmdviz.serve import handlers, server_internals
+from pmdviz.serve.handlers import GAP_S, INSIDE, turn
 from pmdviz.serve.server_internals import page_script
-from pmdviz.serve.turns import GAP_S, INSIDE, turn
-
-if TYPE_CHECKING:
-    from pmdviz.lab.pages.geometry import GeometryPage
-    from pmdviz.lab.pages.race import RacePage
-    from pmdviz.lab.pages.theory import TheoryPage
 
 # The room for a lesson: a column left of the pages, above them in a narrow window.
 
@@ -66,34 +61,20 @@ class LessonBeside:
     """The content of the page: `view`."""
 
     def __init__(self, tabs: Tabs) -> None:
-        self._tabs, self._open, self._large = tabs, False, False
+        self._tabs, self.is_open, self._large = tabs, False, False
         look: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
-        self._room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
+        self.room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
         self.view = pn.Column(
-            self._room, tabs.view, stylesheets=[css.PART, css.static("pages.css", "lesson_beside")], **look
+            self.room, tabs.view, stylesheets=[css.PART, css.static("pages.css", "lesson_beside")], **look
         )
-        tabs.bar.param.watch(handed(lambda event: self._dress()), "active")
+        tabs.bar.param.watch(handed(lambda event: self.dress()), "active")
 
-    def take(self, card: Card) -> None:
-        """The card, when it is first made."""
-        self._room.append(card)
-
-    def show(self, on: bool) -> bool:
-        """Whether a lesson is open; True where that has changed."""
-        changed, self._open = on != self._open, on
-        self._dress()
-        return changed
-
-    def enlarge(self, on: bool) -> None:
-        """For a lecture hall."""
-        self._large = on
-        self._dress()
-
-    def _dress(self) -> None:
-        seen = self._open and self._tabs.active in BESIDE
-        classes = [OPEN, *([LARGE] if self._large else [])] if seen else []
-        if self.view.css_classes != classes:
-            self.view.css_classes = classes
+    def dress(self, is_open: bool | None = None, large: bool | None = None) -> None:
+        """Whether a lesson is open, and large for a lecture hall; None for what stays as it is."""
+        self.is_open = self.is_open if is_open is None else is_open
+        self._large = self._large if large is None else large
+        seen = self.is_open and self._tabs.active in BESIDE
+        self.view.css_classes = [OPEN, *([LARGE] if self._large else [])] if seen else []
 
 
 # The docs site served with the app: a folder that `pmdviz docs` has built, served as it lies there.
@@ -128,10 +109,7 @@ def docs_routes() -> list[Route]:
     if folder is None:
         return []
     files = {"path": str(folder), "default_filename": "index.html"}
-    return [
-        (ADDRESS.rstrip("/"), RedirectHandler, {"url": ADDRESS}),
-        (f"{ADDRESS}(.*)", StaticFileHandler, files),
-    ]
+    return [(ADDRESS.rstrip("/"), RedirectHandler, {"url": ADDRESS}), (f"{ADDRESS}(.*)", StaticFileHandler, files)]
 
 
 # The essay's address in the app, `/essay`: a page without a session, built once and sent as it is.
@@ -206,47 +184,20 @@ LOOK = {  # unused parts of the design's page: a bar that never moves, empty hea
 BARE = {f"& .Mui{part}-root": {"display": "none"} for part in ("AppBar", "Toolbar")}
 
 
-# Pages whose components send messages are imported with the server: of a class that a session defines Panel gives the
-# first browser the constructor itself, which that browser cannot send back with a message.
-
-
-def _race(link: Link) -> RacePage:
-    from pmdviz.lab.pages.race import RacePage
-
-    return RacePage(link.race, link.round)
-
-
-def _theory(link: Link) -> TheoryPage:
-    from pmdviz.lab.pages.theory import TheoryPage
-
-    return TheoryPage(link.asked)
-
-
-def _geometry(link: Link) -> GeometryPage:
-    from pmdviz.lab.pages.geometry import GeometryPage
-
-    return GeometryPage()
-
-
-def _lessons(link: Link) -> LessonsPage:
-    return LessonsPage()
-
-
-def _methods(link: Link) -> MethodsPage:
-    return MethodsPage()
-
+# Every page is imported with the server: of a class that a session defines Panel gives the first browser the
+# constructor itself, which that browser cannot send back with a message.
 
 PAGES: dict[str, tuple[str, Callable[[Link], Page]]] = {
-    "lessons": ("Lessons", _lessons),
-    "race": ("Race", _race),
-    "theory": ("Theory", _theory),
-    "geometry": ("Geometry", _geometry),
-    "methods": ("Methods", _methods),
+    "lessons": ("Lessons", lambda link: LessonsPage()),
+    "race": ("Race", lambda link: Race(recipe=link.race or usual_race(), at=link.round)),
+    "theory": ("Theory", lambda link: TheoryPage(link.asked)),
+    "geometry": ("Geometry", lambda link: GeometryPage()),
+    "methods": ("Methods", lambda link: MethodsPage()),
 }  # name: title, and what makes one as a link says; built by a visitor's first look, in the order of their tabs
 
 log = logging.getLogger(__name__)
 _outcome: ContextVar[Link | InputError | None] = ContextVar("pmdviz-link", default=None)
-_open: set[Tabs] = set()  # of sessions that have not been destroyed
+open_pages: set[Tabs] = set()  # of sessions that have not been destroyed, those built ahead among them
 _one_at_a_time = threading.Lock()
 
 
@@ -257,19 +208,6 @@ class _Never(param.Parameterized):
 def is_phone(headers: Mapping[str, str] | None) -> bool:
     """Whether the browser calls itself a phone's (else its width decides, once the page is there)."""
     return "Mobi" in str(headers.get("User-Agent", "")) if headers else False
-
-
-def header_buttons(lab: Lab) -> pn.Row:
-    """Share and Present, which are the lab's."""
-    look: dict[str, Json] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
-    share = small_button("Share", lab.share.toggle, **look)
-    present = small_button("Present", lambda: lab.present(True), css_classes=["pmdviz-wide"], **look)
-    return pn.Row(share, present, margin=0, align="center")
-
-
-def docs_address() -> str:
-    """Where a page of the app finds the docs; "" where they are not served."""
-    return ADDRESS.lstrip("/") if docs_folder() else ""
 
 
 def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> pmui.Page:
@@ -287,10 +225,12 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
     guide, beside = Guide(tabs, lab), LessonBeside(tabs)
     tabs.bar.beside = [*BESIDE]
-    tabs.bar.links = (
-        [] if link.embed else [each for each in (("Essay", essay_address()), ("Docs", docs_address())) if each[1]]
-    )
-    of_the_lab = header_buttons(lab)
+    addresses = {"Essay": essay_address(), "Docs": docs_folder() and ADDRESS.lstrip("/")}
+    tabs.bar.links = [] if link.embed else [pair for pair in addresses.items() if pair[1]]
+    look: dict[str, Json] = {"margin": 0, "align": "center", "stylesheets": [css.HEADER_BUTTON]}
+    share = small_button("Share", lab.share.toggle, **look)
+    to_present = small_button("Present", lambda: lab.present(True), css_classes=["pmdviz-wide"], **look)
+    of_the_lab = pn.Row(share, to_present, margin=0, align="center")
     page = pmui.Page(
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
@@ -321,10 +261,11 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         large = on
         dress()
         guide.script.present(on)
-        beside.enlarge(on)
+        beside.dress(large=on)
 
     def with_lesson(on: bool) -> None:
-        if beside.show(on):
+        if on != beside.is_open:
+            beside.dress(is_open=on)
             tabs.bar.lesson = on
             lab.for_lesson(on)
             dress()
@@ -333,9 +274,9 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     dress()
 
     tabs.on_presenter = present
-    guide.on_open, guide.on_card = with_lesson, beside.take
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    guide.on_open, guide.on_card = with_lesson, beside.room.append
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.on_lesson, lab.leave_lesson = guide.open, guide.leave
     if link.presenter and not is_phone(pn.state.headers):  # large letters need a wide window
         lab.present(True)
@@ -350,14 +291,14 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
         pn.state.onload(handed(lab.ready))
         tabs.start(doc)
-        _open.add(tabs)
+        open_pages.add(tabs)
         pn.state.on_session_destroyed(lambda context: _close(tabs))
     return page
 
 
 def _close(tabs: Tabs) -> None:
     tabs.stop()
-    _open.discard(tabs)
+    open_pages.discard(tabs)
     server_internals.schedule_trim()
 
 
@@ -365,17 +306,13 @@ def session_page() -> pmui.Page:
     """The page of one browser session; from Bokeh 3.10 on several may be asked for at once, in threads."""
     compiler.begin()
     with _one_at_a_time:  # classes and caches are filled by the first page; two visitors must not share the last place
-        return _made_page()
-
-
-def _made_page() -> pmui.Page:
-    if is_full():
-        return _full_page()
-    try:
-        link = _opened(pn.state.session_args)
-        return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
-    except InputError as error:
-        return lab_page(notice=f"This link could not be read: {error}. Showing the default run instead.")
+        if is_full():
+            return _full_page()
+        try:
+            link = _opened(pn.state.session_args)
+            return lab_page(link if link.recipe else replace(link, recipe=limits.fitted(Recipe())))
+        except InputError as error:
+            return lab_page(notice=f"This link could not be read: {error}. Showing the default run instead.")
 
 
 async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
@@ -386,7 +323,7 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
     One with hundreds of changes takes as long as some frames, for which the others need not wait.
     """
     loop = asyncio.get_running_loop()
-    outcome = await loop.run_in_executor(pool_for(0.0), _tried, arguments)
+    outcome = await loop.run_in_executor(pool_for(0.0), _checked, arguments)
     _outcome.set(outcome)
     if isinstance(outcome, Link) and outcome.recipe is not None and arguments.keys() <= OF_A_RUN | OF_THE_TABS:
         return outcome
@@ -396,25 +333,22 @@ async def read_ahead(arguments: Mapping[str, Sequence[bytes]]) -> Link | None:
 def open_link(doc: Document, link: Link) -> None:
     """Show what a link says in a page that was built ahead."""
     with set_curdoc(doc):
-        lab = next(tabs for tabs in _open if tabs.doc is doc).built["lab"]
+        lab = next(tabs for tabs in open_pages if tabs.doc is doc).built["lab"]
         assert isinstance(lab, Lab)
         lab.open(link)
 
 
-def _tried(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
+def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link | InputError:
+    """The link, or why it cannot be read or is too large."""
     try:
-        return _checked(arguments)
+        link = links.read(arguments)
+        if link.recipe is not None:
+            limits.check(link.recipe)
+        if link.race is not None:
+            limits.check_race(link.race)
+        return link
     except InputError as error:
         return error
-
-
-def _checked(arguments: Mapping[str, Sequence[bytes]]) -> Link:
-    link = links.read(arguments)
-    if link.recipe is not None:
-        limits.check(link.recipe)
-    if link.race is not None:
-        limits.check_race(link.race)
-    return link
 
 
 def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
@@ -425,15 +359,10 @@ def _opened(arguments: Mapping[str, Sequence[bytes]]) -> Link:
     return outcome or links.read(arguments)
 
 
-def number_open() -> int:
-    """How many pages are open or have been built ahead."""
-    return len(_open)
-
-
 def is_full() -> bool:
     """Whether as many pages are open as the server may have."""
     most = limit("max_sessions")
-    return most is not None and len(_open) >= most
+    return most is not None and len(open_pages) >= most
 
 
 def serve_lab() -> None:

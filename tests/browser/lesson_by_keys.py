@@ -3,8 +3,6 @@
 Before a step's first answer the page is read: it must not have what the step hides.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -35,12 +33,10 @@ JUDGED = r"/\bTV\s+0|independent draws\s+0|sds off|Done:/"
 
 
 def told(lab: Any) -> dict[str, Any]:
-    """What the card shows."""
     return lab.page.evaluate(TOLD)
 
 
 def wait(lab: Any, condition: str, seconds: float = 60.0) -> None:
-    """Until it holds of `t`, what the card shows."""
     try:
         lab.wait(f"((t) => {condition})({TOLD})", seconds)
     except Exception as error:
@@ -48,7 +44,6 @@ def wait(lab: Any, condition: str, seconds: float = 60.0) -> None:
 
 
 def tab_to(lab: Any, *labels: str) -> None:
-    """Press Tab until something with one of these ids, names or texts has the focus."""
     for _ in range(MOST_TABS):
         if lab.page.evaluate(FOCUS) in labels:
             return

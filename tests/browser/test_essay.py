@@ -7,7 +7,6 @@ from tests.browser.conftest import SIZE, axe
 
 pytestmark = pytest.mark.ci
 
-PHONE, SMALL_PHONE = {"width": 390, "height": 844}, {"width": 340, "height": 640}
 WIDER = """() => [...document.querySelectorAll("math > *, figure *, main > *")].filter((one) =>
   one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.outerHTML)"""
 
@@ -26,20 +25,18 @@ def essay(server, browser):
     assert problems == []
 
 
-def numbers(page, name):
-    return page.locator(f"#picture-{name} figcaption output").all_inner_texts()
-
-
-def pictures(page, name):
-    return page.locator(f"#picture-{name} canvas").evaluate_all("each => each.map((one) => one.toDataURL())")
+def seen(page, name):
+    """The numbers and the pixels of a picture."""
+    figure, pixels = page.locator(f"#picture-{name}"), "each => each.map((one) => one.toDataURL())"
+    return figure.locator("figcaption output").all_inner_texts(), figure.locator("canvas").evaluate_all(pixels)
 
 
 def test_the_arrow_keys_move_pictures_and_numbers(essay):
     for name, picture in PICTURES.items():
-        slider, seen = essay.locator(f"#{name}"), (numbers(essay, name), pictures(essay, name))
+        slider, before = essay.locator(f"#{name}"), seen(essay, name)
         told = slider.get_attribute("aria-valuetext")
         slider.press("ArrowLeft" if picture.start else "ArrowRight")
-        assert numbers(essay, name) != seen[0] and pictures(essay, name) != seen[1]
+        assert all(one != other for one, other in zip(seen(essay, name), before, strict=True))
         assert slider.get_attribute("aria-valuetext") != told
         slider.press("End")
         row = kept()[name]["rows"][{"bayes": "mean", "step": "gamma"}.get(name, [*kept()[name]["rows"]][0])]
@@ -49,32 +46,12 @@ def test_the_arrow_keys_move_pictures_and_numbers(essay):
 @pytest.mark.nightly
 def test_axe_finds_nothing_and_all_fits_on_desktop_and_phone_in_both_themes(essay):
     papers = []
-    for size in (SIZE, PHONE):
+    for size in (SIZE, {"width": 390, "height": 844}):
         essay.set_viewport_size(size)
         assert essay.evaluate(WIDER) == []
         for theme in ("Dark theme", "Light theme"):
             papers.append(essay.evaluate("getComputedStyle(document.body).backgroundColor"))
             assert axe(essay) == []
             essay.get_by_role("button", name=theme).click()
-    essay.set_viewport_size(SMALL_PHONE)
-    assert essay.evaluate(WIDER) == []
-    assert len({*papers}) == 2 and papers[:2] == papers[2:]
-
-
-@pytest.mark.nightly
-def test_the_lab_links_the_essay_and_a_picture_opens_the_lab(open_lab):
-    lab = open_lab()
-    with lab.page.expect_popup() as opened:
-        lab.page.get_by_role("button", name="More", exact=True).click()
-        lab.page.get_by_role("link", name="Essay").click()
-    essay = opened.value
-    essay.get_by_role("heading", level=1, name="Inference as descent").wait_for()
-    framed = essay.frame_locator("#picture-width iframe")
-    essay.locator("#picture-width").get_by_role("button", name="Play it here").click()
-    framed.get_by_role("button", name="Play", exact=True).wait_for(timeout=60_000)
-    assert not framed.locator("input#knob-bandwidth").is_visible(), "neither bar nor drawer"
-    with essay.expect_popup() as turned:
-        essay.locator("#picture-width").get_by_role("link", name="Turn it yourself").click()
-    turned.value.locator("input#slider-bandwidth").wait_for(timeout=60_000)
-    turned.value.wait_for_function("document.querySelector('title') && window.Bokeh?.documents.length")
-    assert turned.value.locator("input#knob-num_particles").input_value() == "200"
+    essay.set_viewport_size({"width": 340, "height": 640})
+    assert essay.evaluate(WIDER) == [] and len({*papers}) == 2 and papers[:2] == papers[2:]

@@ -1,4 +1,4 @@
-"""A run is taken home from the page: formed, made in the background, cancelled, downloaded."""
+"""A run is taken home from the page: as Python, a picture, a table, a film, a page and a recipe."""
 
 import re
 
@@ -10,71 +10,49 @@ from pmdviz.export.options import Look
 
 pytestmark = pytest.mark.ci
 
-CARD = "Save a file: film, page, picture or data"
 FORMER_JS = "names => { window.former = names.map((name) => pmdviz.find(`#knob-${name}`)).filter(Boolean) }"
 
 
-class Panel:
-    """The Export card of a lab's page."""
-
-    def __init__(self, lab):
-        self.lab, self.page = lab, lab.page
-        if lab.page.get_by_role("button", name="Share", exact=True).is_visible():  # a lab's; a race has it beside it
-            lab.share()
-        self.page.get_by_text(CARD).locator("visible=true").click()
-        self.page.get_by_label("Kind of file").wait_for()
-
-    def kind(self, suffix):
-        """Choose a kind of file and wait for the form of its options: what is typed into the one before is lost."""
-        box = self.page.get_by_label("Kind of file")
-        title = next(t for t in box.locator("option").all_inner_texts() if t.startswith(suffix.upper() + ":"))
-        if box.evaluate("box => box.selectedOptions[0].innerText") != title:
-            self.page.evaluate(FORMER_JS, [*Look.specs()])
-            box.select_option(title)
-            self.lab.wait("window.former.every((one) => !one.isConnected)", 60)
-
-    def set(self, name, value):
-        """Type a value and wait until the server has taken it."""
-        self.lab.type(name, value)
-        self.lab.wait(f"pmdviz.find('#knob-{name}').closest('.knob').classList.contains('changed')")
-
-    def begin(self):
-        self.page.get_by_role("button", name="Export", exact=True).click()
-
-    def await_words(self, words, seconds=240):
-        self.page.locator(".pmdviz-export-status", has_text=words).wait_for(timeout=seconds * 1000)
-
-    def made(self, suffix, tmp_path, name="pmdviz"):
-        """Export, download, and the file as the browser keeps it."""
-        self.kind(suffix)
-        self.begin()
-        self.await_words(f"{name}.{suffix} is ready.")
-        with self.page.expect_download() as coming:
-            self.page.get_by_text(re.compile(rf"^Download {name}.{suffix} \([0-9.]+ MB\)$")).click()
-        path = tmp_path / coming.value.suggested_filename
-        coming.value.save_as(path)
-        return path
+def made(lab, suffix, path, **options):
+    """Choose a kind of file, type its options, export and download it."""
+    box = lab.page.get_by_label("Kind of file")
+    title = next(t for t in box.locator("option").all_inner_texts() if t.startswith(suffix.upper() + ":"))
+    if box.evaluate("box => box.selectedOptions[0].innerText") != title:  # what is typed into the form before is lost
+        lab.page.evaluate(FORMER_JS, [*Look.specs()])
+        box.select_option(title)
+        lab.wait("window.former.every((one) => !one.isConnected)", 60)
+    for name, value in options.items():
+        lab.type(name, value)
+        lab.wait(f"pmdviz.find('#knob-{name}').closest('.knob').classList.contains('changed')")
+    lab.page.get_by_role("button", name="Export", exact=True).click()
+    lab.page.locator(".pmdviz-export-status", has_text=f"pmdviz.{suffix} is ready.").wait_for(timeout=240_000)
+    return saved(lab, re.compile(rf"^Download pmdviz.{suffix} \([0-9.]+ MB\)$"), path / f"x.{suffix}")
 
 
-def test_a_film_a_page_and_a_recipe_of_the_run_and_a_refusal(open_lab, tmp_path):
-    lab = open_lab(accept_downloads=True)
+def saved(lab, words, path):
+    with lab.page.expect_download() as coming:
+        lab.page.get_by_text(words).click()
+    coming.value.save_as(path)
+    return path
+
+
+def test_what_is_taken_home_is_the_run(open_lab, tmp_path):
+    lab = open_lab(accept_downloads=True, permissions=["clipboard-read", "clipboard-write"])
     iteration = lab.paused_at(8)
-    panel = Panel(lab)
-    panel.kind("mp4")
-    panel.set("width", "961")
-    panel.begin()
-    panel.await_words("961x540")
-    lab.type("width", "99")
-    panel.page.locator("#knob-width-message", has_text="at least 160").wait_for()
-    panel.kind("gif")
-    assert panel.page.get_by_role("radio", name="Film").is_checked()
-    panel.set("frames", "5")
-    panel.set("width", "320")
-    panel.set("height", "180")
-    with Image.open(panel.made("gif", tmp_path)) as image:
+    lab.share()
+    lab.press("Copy Python")
+    lab.page.get_by_text("Copied to the clipboard").wait_for()
+    text = lab.page.evaluate("navigator.clipboard.readText()")
+    assert text.startswith("import pmdviz") and f"budget={100 * iteration}," in text.replace("_", "")
+    assert saved(lab, "Save PNG", tmp_path / "stage.png").read_bytes().startswith(b"\x89PNG")
+    lines = saved(lab, "Download CSV", tmp_path / "history.csv").read_text().splitlines()
+    assert lines[1].split(",")[:3] == ["iteration", "visited", "tv"] and len(lines) >= 5
+    lab.page.get_by_text("Save a file: film, page, picture or data").locator("visible=true").click()
+    lab.page.get_by_label("Kind of file").wait_for()
+    with Image.open(made(lab, "gif", tmp_path, frames="5", width="320", height="180")) as image:
         assert (image.n_frames, image.size) == (5, (320, 180))
-    page = panel.made("html", tmp_path).read_text(encoding="utf-8")
+    page = made(lab, "html", tmp_path).read_text(encoding="utf-8")
     assert f"iteration {iteration}, " in page and 'id="play"' in page
-    recipe = pmdviz.Recipe.from_json(panel.made("json", tmp_path).read_text(encoding="utf-8"))
+    recipe = pmdviz.Recipe.from_json(made(lab, "json", tmp_path).read_text(encoding="utf-8"))
     assert recipe == pmdviz.Recipe(budget=100 * iteration)  # the run that is seen, and not a step more
     assert lab.iteration() == iteration

@@ -1,13 +1,17 @@
-"""The server dies, nobody looks, a connection breaks: what a person sees, and what the server goes on doing."""
+"""How a server starts and ends, what it hands to several tabs, and what a person sees when a connection breaks."""
 
+import json
 import subprocess
 import sys
+import time
+import urllib.request
 
 import pytest
 
-from tests.browser.conftest import Lab, running
+from tests.browser.conftest import Lab, look_alike, running, stage_pixels
 from tests.browser.test_page import SHOWN, without_floor
 from tests.support.browser import HELPERS_JS, await_picture, end
+from tests.support.crowd import PROBED
 
 pytestmark = pytest.mark.ci
 
@@ -27,9 +31,7 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
         banner.wait_for()
         stood, words = lab.at_rest(looks=10), without_floor(lab)
         server.process.wait()
-        again = subprocess.Popen(
-            [*SERVE, "--port", str(server.port)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        )
+        again = subprocess.Popen([*SERVE, "--port", str(server.port)], stderr=subprocess.DEVNULL)
         try:
             lab.page.get_by_role("button", name="Open again").click(timeout=60_000)
             lab.wait(f"window.pmdviz && pmdviz.iteration() == {stood} && pmdviz.model('acknowledge')?.drawn > 0", 60)
@@ -83,3 +85,53 @@ def test_a_hidden_tab_pauses_and_plays_on_when_it_is_looked_at(lab):
     assert lab.at_rest(looks=8) == stood
     lab.page.evaluate(HIDE_JS, False)
     lab.reach(stood + 3)
+
+
+@pytest.mark.nightly
+def test_first_words_tabs_of_their_own_a_closed_tab_and_the_end(browser, tmp_path):
+    with running([*PROBED, "serve"], tmp_path / "log") as server:
+        text = urllib.request.urlopen(server.url, timeout=20).read().decode()
+        assert "src=" not in text[: text.index("Opening the lab")], "the first words come before any script"
+        labs = [Lab(browser, server.url) for _ in range(3)]  # with and without a spare page waiting
+        labs[0].page.locator("#opening").wait_for(state="detached")
+        labs[0].endless()
+        labs[0].press("Play")
+        labs[0].reach(5)
+        assert [lab.iteration() for lab in labs[1:]] == [0, 0]
+        for lab in labs:
+            lab.context.close()
+            assert lab.problems == []
+        late = time.monotonic() + 60
+        while json.loads(urllib.request.urlopen(f"{server.url}/probe").read())["sessions"] > 1:  # the one built ahead
+            assert time.monotonic() < late, "a closed tab keeps its session"
+            time.sleep(0.2)
+        page = browser.new_page()  # without scripts
+        page.route("**/bokeh.min.js*", lambda route: route.abort())
+        page.clock.install()
+        page.goto(server.url)
+        page.clock.run_for(21_000)
+        page.get_by_text("scripts could not be loaded").wait_for()
+        page.close()
+        lab = Lab(browser, server.url)
+        lab.endless()
+        lab.press("Play")
+        lab.reach(5)
+        end(server.process)
+        lab.context.close()
+
+
+@pytest.mark.nightly
+def test_play_moves_while_no_kernel_is_compiled(browser, tmp_path, monkeypatch):
+    """The cache of kernels is empty: recorded frames are drawn until other processes have compiled the kernels."""
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "kernels"))
+    with running(SERVE, tmp_path / "log") as server:
+        lab = Lab(browser, server.url)
+        assert "iteration 0, 0 of 20,000" in lab.words() and "Live in" not in lab.words()
+        start = stage_pixels(lab.page)
+        lab.press("Play")
+        lab.wait("pmdviz.iteration() >= 4", 120)
+        lab.wait("!pmdviz.model('acknowledge').recorded", 300)  # the live run has taken over
+        at = lab.iteration()
+        lab.wait(f"pmdviz.iteration() > {at} || pmdviz.iteration() === 200", 60)
+        assert not look_alike(start, stage_pixels(lab.page)) and lab.problems == []
+        lab.context.close()

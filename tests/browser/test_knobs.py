@@ -59,7 +59,3 @@ def test_a_label_explains_by_click_and_keyboard_and_esc_closes_that_alone(lab):
     box = lab.page.get_by_role("dialog", name="TV: total variation")
     lab.reach(lab.iteration() + 3)
     assert box.is_visible()
-    assert lab.page.locator(".pmdviz-status .pmdviz-term").count() == 0, "words that would move at every frame"
-    lab.press("Pause")
-    lab.page.locator(".pmdviz-glossary .pmdviz-term", has_text="independent draws").click()
-    lab.page.get_by_role("dialog", name="Independent draws").wait_for()

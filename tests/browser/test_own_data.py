@@ -6,26 +6,8 @@ import pytest
 
 pytestmark = pytest.mark.ci
 
-TABLE = "id,height\n" + "\n".join(f"{k},{150 + 37 * k % 31}" for k in range(1, 31))
 LINES = "pmdviz.model('moved').data_source.data.x.length"
 PLACES = "[...pmdviz.find('.layer').querySelectorAll('.handle')].map((one) => one.getAttribute('aria-valuetext'))"
-
-
-def test_from_a_csv_to_a_run_on_its_data(lab):
-    page = lab.page
-    lab.settings()
-    page.get_by_role("button", name="Your own data …").locator("visible=true").first.click()
-    page.get_by_label("or paste rows").fill("a,b\n1,2\n3\n")
-    page.get_by_role("alert").locator("visible=true").wait_for()  # a row is too short
-    content = {"name": "heights.csv", "mimeType": "text/csv", "buffer": TABLE.encode("utf-16")}
-    page.get_by_label("A file (CSV)").set_input_files(content)
-    use = page.get_by_role("button", name="Use these data")
-    page.wait_for_function("(button) => !button.disabled", arg=use.element_handle())
-    use.click()
-    page.get_by_role("dialog", name="Your own data").wait_for(state="hidden")
-    page.get_by_text("passes over 30 observations").wait_for(timeout=60_000)
-    lab.press("Play")
-    lab.reach(2)
 
 
 def test_a_mode_is_dragged_by_the_pointer_and_by_arrow_keys(lab):

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from pmdviz.lessons.reading import LESSONS
-from tests.browser import lesson_by_keys as keys
 from tests.support.browser import set_speed
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
@@ -42,16 +40,14 @@ def test_a_page_plays_and_its_settings_act(lab):
     lab.page.locator(".pmdviz-statusbar").get_by_text("batch of 10 ").wait_for()
     lab.press("Pause")
     lab.at_rest(looks=10)
-    lab.press("Restart")
-    lab.wait("pmdviz.iteration() === 0")
-    lab.press("Step")
-    lab.wait("pmdviz.iteration() === 1")
-    lab.settled()
-    first = lab.at_rest("pmdviz.picture()")
-    lab.press("Step")
-    lab.wait("pmdviz.iteration() === 2")
+    pictures = {}
+    for act, iteration in (("Restart", 0), ("Step", 1), ("Step", 2)):
+        lab.press(act)
+        lab.wait(f"pmdviz.iteration() === {iteration}")
+        lab.settled()
+        pictures[iteration] = lab.at_rest("pmdviz.picture()")
     lab.press("Back")
-    lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() === {first}")
+    lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() === {pictures[1]}")
     lab.wait("location.search.includes('at=1&')")
     lab.page.reload()
     lab.wait("window.pmdviz && pmdviz.iteration() === 1 && pmdviz.model('acknowledge')?.drawn > 0", 60)
@@ -59,15 +55,9 @@ def test_a_page_plays_and_its_settings_act(lab):
 
 
 @pytest.mark.ci
-def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
-    """The other parts of the first visit, on one page; tests of their own go further before a change lands."""
-    page, keyboard = lab.page, lab.page.keyboard
+def test_the_first_words_and_the_tour(lab):
+    page = lab.page
     page.locator(".pmdviz-verdict").get_by_text("1,500 particles start at the prior").wait_for()
-    lab.help("What is this?")
-    said = page.get_by_role("dialog", name="What is this?")
-    assert said.locator("p").count() == 7 and "Dai, He, Dai, Song 2016" in said.inner_text()
-    keyboard.press("Escape")
-    said.wait_for(state="detached")
     lab.help("Tour")
     tour = page.get_by_role("dialog", name="Tour")
     for step in range(1, 4):
@@ -78,19 +68,9 @@ def test_the_tour_and_a_lesson_begin_and_tell_what_they_find(lab):
             assert at >= 20  # Play was pressed
             assert page.locator("#slider-bandwidth").input_value() == "200"  # its right end
             tour.get_by_role("button", name="Do it for me").focus()
-        keyboard.press("Enter")
+        page.keyboard.press("Enter")
     tour.wait_for(state="detached")
     lab.wait(f"pmdviz.iteration() < {at}")  # the last step goes back
-    page.goto(f"{page.url.partition('?')[0]}?lesson=one_step")
-    keys.wait(lab, "t.lesson", 120)
-    keyboard.press(" ")  # Play is closed
-    keys.wait(lab, "t.said.includes('answer first')")
-    assert lab.iteration() == 0
-    keys.answer(lab, LESSONS["one_step"].steps[0], "question", "b")
-    page.wait_for_function(f"({keys.FOCUS}) === 'Reveal'")
-    keyboard.press("Enter")
-    keys.wait(lab, "t.asks.question.verdict !== null")
-    assert keys.told(lab)["diagnosis"] in page.locator(".pmdviz-lesson .card").inner_text()
 
 
 @pytest.mark.ci
@@ -122,10 +102,9 @@ def test_the_end_says_the_result_continue_goes_on_and_other_traces_can_be_chosen
 @pytest.mark.ci
 def test_keys_act_but_for_those_that_are_typed_into_a_box(lab):
     keys = lab.page.keyboard
-    keys.press("ArrowRight")
-    lab.wait("pmdviz.iteration() === 1")
-    keys.press("ArrowLeft")
-    lab.wait("pmdviz.iteration() === 0")
+    for key, iteration in (("ArrowRight", 1), ("ArrowLeft", 0)):
+        keys.press(key)
+        lab.wait(f"pmdviz.iteration() === {iteration}")
     keys.press("Space")
     lab.reach(3)
     keys.press("Space")
@@ -143,7 +122,6 @@ def test_keys_act_but_for_those_that_are_typed_into_a_box(lab):
     assert lab.at_rest(looks=6) == 0 and lab.knob("seed").input_value() == seed
     lab.page.locator(".pmdviz-stage").click()
     keys.press("?")
-    lab.page.get_by_role("dialog", name="Help").wait_for()
     lab.page.get_by_role("dialog", name="Help").get_by_role("button", name="Close").click()
     keys.press("p")
     lab.wait("parseInt(pmdviz.model('stage').below[0].axis_label_text_font_size) >= 18")
@@ -169,9 +147,8 @@ def test_between_two_slow_frames_dots_glide_unless_a_person_wants_less_motion(op
     lab = open_lab(reduced_motion=motion)
     set_speed(lab.page, "1 iteration a second")
     lab.press("Play")
-    assert lab.page.evaluate(SIZES_JS, 60 if motion == "no-preference" else 4) == (
-        2 if motion == "no-preference" else 1
-    )
+    iterations, sums = (60, 2) if motion == "no-preference" else (4, 1)
+    assert lab.page.evaluate(SIZES_JS, iterations) == sums
 
 
 @pytest.mark.ci
@@ -203,19 +180,57 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
     assert lab.view() == before
 
 
+# The stage: its legend switches layers, dots tell what they are, nothing is drawn beyond the frame.
+
+
+VISIBLE = "pmdviz.model('stage').renderers.find((r) => r.name === '{}').visible"
+# Pixels with colour in the layer of what moves, left of the frame and within it.
+OUTSIDE_JS = """(() => {
+  const view = Bokeh.index.find_one(pmdviz.model("stage")), {left} = view.frame.bbox
+  const canvas = view.canvas_view.overlays.el, ratio = canvas.width / view.canvas_view.bbox.width
+  const count = (x, width) => {
+    const {data} = canvas.getContext("2d").getImageData(x, 0, width, canvas.height)
+    return data.filter((value, k) => k % 4 === 3 && value > 0).length
+  }
+  const edge = Math.floor(left * ratio)
+  return [count(0, edge - 1), count(edge, canvas.width - edge)]
+})()"""
+# The heaviest dot inside the frame: where it stands on the page.
+DOT_JS = """(() => {
+  const stage = pmdviz.model("stage"), view = Bokeh.index.find_one(stage)
+  const {x, y} = stage.renderers.find((r) => r.name === "particles").data_source.data
+  const k = [...x.keys()].find((k) => Math.abs(x[k]) < 1 && Math.abs(y[k]) < 1)
+  const {left, top} = view.canvas_view.el.getBoundingClientRect()
+  return [left + view.frame.x_scale.compute(x[k]), top + view.frame.y_scale.compute(y[k])]
+})()"""
+TIP_JS = """[...(function* all(root) {
+  for (const e of root.querySelectorAll("*")) { yield e; if (e.shadowRoot) yield* all(e.shadowRoot) }
+})(document)].some((e) => /^θ.*weight/s.test(e.textContent) && e.getBoundingClientRect().width > 0)"""
+
+
 @pytest.mark.ci
-def test_python_picture_and_table_are_those_of_the_run(open_lab, tmp_path):
-    lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
-    lab.paused_at(10)
-    lab.share()
-    lab.press("Copy Python")
-    lab.page.get_by_text("Copied to the clipboard").wait_for()
-    text = lab.page.evaluate("navigator.clipboard.readText()")
-    assert text.startswith("import pmdviz") and f"budget={100 * lab.iteration()}," in text.replace("_", "")
-    for act, name in (("Save PNG", "stage.png"), ("Download CSV", "history.csv")):
-        with lab.page.expect_download() as saved:
-            lab.page.get_by_text(act).click()
-        saved.value.save_as(tmp_path / name)
-    assert (tmp_path / "stage.png").read_bytes().startswith(b"\x89PNG")
-    lines = (tmp_path / "history.csv").read_text().splitlines()
-    assert lines[1].split(",")[:3] == ["iteration", "visited", "tv"] and len(lines) >= 5
+def test_the_legend_switches_layers_and_what_moves_is_clipped_and_tells_what_it_is(lab):
+    lab.settings()
+    box = lab.page.get_by_role("checkbox", name="approximation")
+    box.click()
+    lab.wait(f"!{VISIBLE.format('approximate')}")
+    lab.press("Step")
+    lab.wait("pmdviz.iteration() === 1")
+    assert not lab.page.evaluate(VISIBLE.format("approximate")) and not box.is_checked()
+    prior = lab.page.get_by_role("checkbox", name="prior")
+    prior.focus()
+    lab.page.keyboard.press("Space")
+    lab.wait(f"!{VISIBLE.format('prior')}")
+    assert lab.iteration() == 1, "the key belonged to the box"
+    prior.click()
+    box.click()
+    lab.wait(f"{VISIBLE.format('prior')} && {VISIBLE.format('approximate')}")
+    lab.settled()
+    x, y = lab.page.evaluate(DOT_JS)
+    lab.page.mouse.move(x, y)
+    lab.wait(TIP_JS)
+    for axis in "xy":  # zoomed in, lines and dots go on beyond the frame
+        lab.page.evaluate(f"pmdviz.model('stage').{axis}_range.setv({{start: -1, end: 1}})")
+    lab.wait("Bokeh.documents[0].is_idle")
+    lab.wait(f"{OUTSIDE_JS}[1] > 1000")
+    assert lab.page.evaluate(OUTSIDE_JS)[0] == 0

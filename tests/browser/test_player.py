@@ -6,6 +6,10 @@ import pmdviz
 from tests.support.browser import HELPERS_JS, painted
 
 FRAMES = 12
+NOTED_JS = """(e, part) => {
+  const list = window[`${part}Texts`] = []
+  new MutationObserver(() => list.push(e.textContent)).observe(e, {childList: true})
+}"""
 PICTURE_JS = """() => {
   const canvases = pmdviz.canvases(document), small = document.createElement("canvas")
   small.width = small.height = 96
@@ -30,8 +34,8 @@ def opened(browser, player):
         asked.append(route.request.url)
         route.abort()
 
-    def open_player(framed=False, size=(1280, 720), place=player):
-        context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+    def open_player(framed=False, place=player):
+        context = browser.new_context(viewport={"width": 1280, "height": 720})
         made.append(context)
         page = context.new_page()
         page.route(lambda url: not url.startswith(("file:", "data:", "blob:")), refuse)
@@ -57,19 +61,9 @@ def opened(browser, player):
 
 def scrub(frame, k):
     """Move the slider to frame k, as a hand does, and wait for the picture."""
-    frame.evaluate(
-        "k => { const s = document.getElementById('frame'); s.value = k; s.dispatchEvent(new Event('input')) }", k
-    )
+    put = "(slider, k) => { slider.value = k; slider.dispatchEvent(new Event('input')) }"
+    frame.locator("#frame").evaluate(put, k)
     painted(frame)
-
-
-def noted(frame, name, part):
-    """Keep every text that an element ever has: a film of a third of a second is over before anybody looks."""
-    frame.evaluate(
-        "([name, part]) => { const e = document.getElementById(part), list = window[name] = []; "
-        "new MutationObserver(() => list.push(e.textContent)).observe(e, {childList: true}) }",
-        [name, part],
-    )
 
 
 def words(frame):
@@ -86,37 +80,35 @@ def test_scrubbing_changes_the_picture_and_play_shows_every_frame_to_the_end(ope
         assert seen.setdefault(k, picture) == picture
         assert words(frame).startswith(f"iteration {k}, ")
     assert len(set(seen.values())) == 3
-    noted(frame, "seen", "shown")
-    noted(frame, "said", "play")
+    # Every text that these ever have: a film of a third of a second is over before anybody looks.
+    for part in ("shown", "play"):
+        frame.locator(f"#{part}").evaluate(NOTED_JS, part)
     button = frame.get_by_role("button", name="Play", exact=True)
     button.click()
-    frame.wait_for_function("said.length === 2")
-    assert frame.evaluate("[said, seen]") == [["Pause", "Play"], [f"{k} of {FRAMES}" for k in range(2, FRAMES + 1)]]
+    frame.wait_for_function("playTexts.length === 2")
+    assert frame.evaluate("playTexts") == ["Pause", "Play"]
+    assert frame.evaluate("shownTexts") == [f"{k} of {FRAMES}" for k in range(2, FRAMES + 1)]
     button.click()  # and again from the beginning
-    frame.wait_for_function("seen.includes('1 of 12')")
+    frame.wait_for_function("shownTexts.includes('1 of 12')")
 
 
 @pytest.mark.ci
 def test_keys_and_the_square_stage(opened, player):
-    text, slow = player.read_text(encoding="utf-8"), player.with_name("slow.html")
-    assert text.count('"fps":30') == 1
-    slow.write_text(text.replace('"fps":30', '"fps":0.01'), encoding="utf-8")  # it is still playing when it is paused
+    slow = player.with_name("slow.html")  # it is still playing when it is paused
+    slow.write_text(player.read_text(encoding="utf-8").replace('"fps":30', '"fps":0.01'), encoding="utf-8")
     page, frame = opened(place=slow)
     for key, k in [("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)]:
         page.keyboard.press(key)
         assert words(frame).startswith(f"iteration {k}, ")
-    noted(frame, "said", "play")
     page.keyboard.press(" ")
     frame.get_by_role("button", name="Pause").wait_for()
     page.keyboard.press(" ")
     frame.get_by_role("button", name="Play", exact=True).wait_for()
-    assert frame.evaluate("said") == ["Pause", "Play"]
-    for size in ((1280, 720), (390, 844)):
-        page.set_viewport_size({"width": size[0], "height": size[1]})
+    for width, height in ((1280, 720), (390, 844)):
+        page.set_viewport_size({"width": width, "height": height})
         frame.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
-        frame.wait_for_function(
-            "(([x, y, w, h]) => Math.abs(w - h) <= 1 && w > 240)(document.getElementById('stage').pmdviz.box)"
-        )
+        square = "([x, y, w, h]) => Math.abs(w - h) <= 1 && w > 240"
+        frame.wait_for_function(f"({square})(document.getElementById('stage').pmdviz.box)")
 
 
 @pytest.mark.ci

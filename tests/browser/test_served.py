@@ -12,7 +12,6 @@ from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import Lab, running
 from tests.browser.test_methods_and_lessons import PHONE
 from tests.support.browser import await_answer, end, free_port, in_sight
-from tests.support.jupyter_page import NOTEBOOK, jupyter
 from tests.support.lessons import SMALL
 
 pytestmark = pytest.mark.nightly
@@ -23,8 +22,6 @@ http {{ access_log off; {paths} server {{ listen 127.0.0.1:{front}; location /st
   proxy_pass {back}/; proxy_http_version 1.1; proxy_buffering off; proxy_set_header Host $http_host;
   proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }} }} }}
 """
-CELLS = ("import pmdviz\nlab = pmdviz.Lab(num_particles=200, budget=None)\nlab",
-         "race = pmdviz.Race(['pmd:num_particles=50', 'smc:num_particles=50'], budget=1_000)\nrace")  # fmt: skip
 
 
 def begin(lab, menu, title):
@@ -115,22 +112,3 @@ def test_the_score_of_a_challenge_replays_from_its_link(open_lab):
     other = open_lab(f"/?{urlsplit(link).query}", locale="en")
     keys.wait(other, "(t.score ?? '').includes('replayed from the link')", 120)
     assert keys.told(other)["score"].startswith(score)
-
-
-def test_notebook_7_without_internet(browser, tmp_path):
-    with jupyter(tmp_path, CELLS, NOTEBOOK) as served:
-        page = served.open(browser)
-        for _ in range(5):  # anywidget gives up after two seconds: the cell is run again (docs/how-to/in-a-notebook.md)
-            page.run(0)
-            page.page.wait_for_timeout(10_000)
-            if page.page.evaluate("pmdviz.iteration() >= 0"):
-                break
-        page.page.get_by_role("button", name="Play", exact=True).first.click()
-        page.until("lab.widget.iteration >= 3", 120)
-        page.ask("[lab.set(bandwidth=0.5), setattr(lab.widget, 'playing', False)]")
-        page.page.wait_for_function("pmdviz.find('input#knob-bandwidth').value === '0.5'")
-        assert page.ask("[lab.widget.bandwidth, lab.recipe.method, len(lab.run.particles)]") == [0.5, "pmd", 200]
-        page.run(1)
-        page.until("race.widget.iteration >= 0", 120)
-        assert page.foreign == []
-        page.close()

@@ -10,6 +10,7 @@ from PIL import Image
 from playwright.sync_api import expect
 
 from pmdviz.methods import METHODS
+from pmdviz.targets.without_data import EXAMPLES
 from tests.browser.test_race import DRAWN, ITERATION
 from tests.browser.test_timeline import MORE_JS, OnTheLine
 from tests.support.browser import open_sheet
@@ -86,8 +87,16 @@ def type_a_formula(lab):
     lab.page.get_by_role("button", name=re.compile("formula", re.I)).locator("visible=true").last.click()
     lab.settings()
     lab.page.get_by_text("Data and options of the target").click()
+    box, menu = lab.page.locator("#knob-density"), lab.page.get_by_label("Log density: examples")
+    lab.type("density", "-hypot(x, y)$2")
+    lab.page.get_by_text("'$', at character 13").wait_for()
+    assert box.input_value() == "-hypot(x, y)$2" and box.get_attribute("aria-invalid") == "true"
     lab.type("density", "-x^2 - 3y^2 + 2(x + 1)")
     lab.wait("pmdviz.find('#knob-density').value.includes('3 * y')", 60)
+    lab.page.get_by_text("'$', at character 13").wait_for(state="hidden")
+    assert menu.input_value() == "" and box.get_attribute("aria-invalid") == "false"
+    menu.select_option("ring")
+    expect(box).to_have_value(EXAMPLES["ring"][1])
 
 
 def copy_python(lab):
@@ -113,9 +122,17 @@ def present(lab):
 def open_own_data(lab):
     lab.settings()
     lab.press("Your own data …")
-    lab.page.get_by_label("or paste rows").fill("x\n" + "\n".join(map(str, range(20))))
-    lab.page.get_by_role("button", name="Use these data").click()
-    lab.page.get_by_text("passes over 20 observations").wait_for(timeout=60_000)
+    lab.page.get_by_label("or paste rows").fill("a,b\n1,2\n3\n")
+    lab.page.get_by_role("alert").locator("visible=true").wait_for()  # a row is too short
+    rows = "id,height\n" + "\n".join(f"{k},{150 + 37 * k % 31}" for k in range(1, 31))
+    content = {"name": "heights.csv", "mimeType": "text/csv", "buffer": rows.encode("utf-16")}
+    lab.page.get_by_label("A file (CSV)").set_input_files(content)
+    use = lab.page.get_by_role("button", name="Use these data")
+    expect(use).to_be_enabled()
+    use.click()
+    lab.page.get_by_role("dialog", name="Your own data").wait_for(state="hidden")
+    lab.page.get_by_text("passes over 30 observations").wait_for(timeout=60_000)
+    play(lab, 2)
 
 
 def ask_about_ess(lab):

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-import benchmarks
 import pmdviz
 from pmdviz import api
 from pmdviz.cli import course as forms
@@ -26,7 +25,7 @@ RUN = ["--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
 RACE = ["race", "--target-option", "num_data=200", "--target-option", "sigma_x=1.5", "--budget", "400"]
 
 
-def test_a_recipe_becomes_a_film(capsys, tmp_path):
+def test_a_recipe_becomes_a_film_or_a_table(capsys, tmp_path, monkeypatch):
     recipe = pmdviz.Recipe("gaussian", num_particles=30, budget=300)
     given, film = tmp_path / "recipe.json", tmp_path / "out.gif"
     given.write_text(recipe.to_json(), encoding="utf-8")
@@ -35,6 +34,9 @@ def test_a_recipe_becomes_a_film(capsys, tmp_path):
     assert (status, err) == (0, "") and out.startswith(f"{film}: ") and out.endswith("kB\n")
     with Image.open(film) as image:
         assert image.size == (160, 160) and image.n_frames == api.run(recipe, floor=False).final.iteration + 1
+    monkeypatch.setattr(sys, "stdin", io.StringIO(recipe.to_json()))
+    assert called(capsys, "export", "-", tmp_path / "p.csv", "--table", "particles")[0] == 0
+    assert len((tmp_path / "p.csv").read_text(encoding="utf-8").splitlines()) == 32
 
 
 def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, tmp_path, monkeypatch):
@@ -52,14 +54,6 @@ def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, t
         "transparent": True, "large_type": True, "approximate": True, "particles": False, "traces": "ess",
         "clock": "seconds",
     }  # fmt: skip
-
-
-def test_a_recipe_from_standard_input_and_tables(capsys, tmp_path, monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.StringIO(pmdviz.Recipe("gaussian", num_particles=30, budget=300).to_json()))
-    assert called(capsys, "export", "-", tmp_path / "p.csv", "--table", "particles")[0] == 0
-    assert len((tmp_path / "p.csv").read_text(encoding="utf-8").splitlines()) == 32
-    assert called(capsys, "export", tmp_path / "r.json", *RUN)[0] == 0
-    assert json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))["target"] == "gaussian"
 
 
 def test_a_race_as_json_has_rows_summary_and_modes(capsys):
@@ -81,11 +75,7 @@ def test_the_table_of_a_race_begins_with_the_best_and_has_the_metrics_that_all_h
     assert [line.split()[0] for line in lines[1:]] == ["pmd:num_particles=400", "sgld"]
     linear = ["race", "--target", "linear", "--target-option", "dim=5", "--budget", "40000", "--clock", "evaluations"]
     head, *lines = called(capsys, *linear, "--methods", "pmd:num_particles=50,svi")[1].splitlines()
-    assert head.split() == [
-        *("method", "runs", "visited_mean", "density_evaluations_mean", "gradient_evaluations_mean"),
-        *("mean_error_mean", "mean_error_sd", "kl_moments_mean"),
-        *("runs_in_one_mode", "runs_with_caveat", "seconds_mean"),
-    ]
+    assert {"mean_error_mean", "kl_moments_mean", "runs_with_caveat"} <= {*head.split()} and "tv_mean" not in head
     assert {line.split()[0] for line in lines} == {"pmd:num_particles=50", "svi"}
 
 
@@ -105,12 +95,9 @@ def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     for given in (recipe, out):
         assert called(capsys, "race", given, "--json", again)[0] == 0
         assert rows(again) == rows(out) and [row["seed"] for row in rows(out)] == [7, 3] * 2
-    histories, page = tmp_path / "histories.csv", tmp_path / "page.png"
+    histories = tmp_path / "histories.csv"
     assert called(capsys, "export", recipe, histories, "--table", "histories")[0] == 0
     assert len(histories.read_text().splitlines()) == 2 + 2 * (5 + 21)  # steps of 100 and of 10 data, twice
-    assert called(capsys, "export", out, page, "--size", "320x180", "--traces", "kl_forward")[0] == 0
-    with Image.open(page) as image:
-        assert image.size == (320, 180)
     _, out, err = called(capsys, *RACE, "--methods", "sgld", "--export", tmp_path / "rows.csv", "--json", "-")
     assert json.loads(out)["race"]["methods"] == ["sgld"] and err.startswith(f"{tmp_path / 'rows.csv'}: ")
 
@@ -126,7 +113,6 @@ def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
     assert [row["tv"] for row in printed["rows"]] == found.rows["tv"].tolist()
     assert printed["fit"]["slope"] == found.fit().slope and printed["fit"]["x"] == "num_particles"
     assert printed["summary"] == found.summary() and printed["failed"] == []
-    assert printed["recipe"]["target"] == "gaussian" and printed["versions"]["pmdviz"]
     lines = called(capsys, *sweep, "num_particles=20,40", "--seeds", "3,5", "--error", "bounded")[1].splitlines()
     assert lines[0].startswith("num_particles = 20: bounded 0.") and "(2 runs)" in lines[0]
     assert lines[2].startswith("bounded ~ num_particles^slope: slope")
@@ -155,15 +141,14 @@ def test_a_check_of_lessons_says_what_is_wrong_and_ends_with_1(capsys, tmp_path)
     wrong.write_text(changed(("goal: tv < 0.05", "goal: tv < 0.0001"), ("trace: ess", "trace: es")), encoding="utf-8")
     none.write_text("a text", encoding="utf-8")
     assert called(capsys, "lessons", "check", right) == (0, f"{right}: nothing is wrong\n", "")
-    status, out, err = called(capsys, "lessons", "check", right, wrong, none)
+    status, out, err = called(capsys, "lessons", "check", wrong, none)
     lines = out.splitlines()
-    assert (status, err) == (1, "") and lines[:2] == [f"{right}: nothing is wrong", f"{wrong}: 2 things are wrong"]
-    assert lines[2].startswith("  step 'first': unknown trace 'es'")
-    assert lines[3].startswith("  step 'second': the goal cannot be reached by its solution: tv < 0.0001 (tv = ")
-    assert lines[4] == f"{none}: one thing is wrong" and "must begin with a YAML block" in lines[5]
-    status, out, _ = called(capsys, "lessons", "check", right, none, "--json", "-")
-    found = json.loads(out)
-    assert status == 1 and found[str(right)] == [] and len(found[str(none)]) == 1
+    assert (status, err) == (1, "") and lines[0] == f"{wrong}: 2 things are wrong"
+    assert lines[1].startswith("  step 'first': unknown trace 'es'")
+    assert lines[2].startswith("  step 'second': the goal cannot be reached by its solution: tv < 0.0001 (tv = ")
+    assert lines[3] == f"{none}: one thing is wrong" and "must begin with a YAML block" in lines[4]
+    status, out, _ = called(capsys, "lessons", "check", none, "--json", "-")
+    assert status == 1 and len(json.loads(out)[str(none)]) == 1
 
 
 def contents(folder):
@@ -183,23 +168,6 @@ def test_the_course_is_copied_whole_and_never_over_a_file(capsys, tmp_path):
     assert err == f"pmdviz: {mine} is there already; --force writes over it, or name another folder\n"
     assert called(capsys, "notebooks", other, "--force")[0] == 0
     assert contents(other) == {**course, "notes.txt": b"mine"}
-
-
-def test_a_copy_of_the_course_that_fails_leaves_no_half_file(capsys, tmp_path, monkeypatch):
-    def full(source, goal):
-        raise OSError(28, "No space left on device")
-
-    (tmp_path / "file").write_text("")
-    assert called(capsys, "notebooks", tmp_path / "file")[2].startswith("pmdviz: cannot write to")
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    with monkeypatch.context() as patch:
-        patch.setattr("pathlib.Path.replace", full)
-        status, _, err = called(capsys, "notebooks", folder)
-    assert status == 2 and "the disk is full" in err and contents(folder) == {}
-    monkeypatch.setattr(forms, "folders", lambda name: (tmp_path / "nowhere", folder))
-    status, _, err = called(capsys, "notebooks", tmp_path / "mine")
-    assert status == 2 and "holds no notebooks" in err and not (tmp_path / "mine").exists()
 
 
 # Benches: those of the checkout, beside the package or around the current folder.
@@ -228,10 +196,3 @@ def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(
     (tmp_path / "benchmarks" / "__init__.py").write_text("raise SystemExit")
     with pytest.raises(InputError):
         tools._benchmarks()
-
-
-def test_numbers_go_to_the_benches_that_take_them_and_helpers_are_not_benches(capsys, monkeypatch):
-    monkeypatch.setattr("benchmarks.soak.run", lambda options: {"asked": options.sessions})
-    said = json.loads(called(capsys, "bench", "soak", "--sessions", 7, "--json", "-")[1])
-    assert said["figures"] == {"asked": 7} and said["command"] == "python -m pmdviz bench soak --sessions 7"
-    assert {"load", "soak", "fuzz"} <= {*benchmarks.names()} and "helpers" not in benchmarks.names()

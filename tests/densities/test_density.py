@@ -5,11 +5,11 @@ import pytest
 from scipy import stats
 
 from pmdviz.densities import product
-from pmdviz.densities.density import GaussianMixture, KernelDensity, effective_sample_size, normalise, variances
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import GaussianMixture, Grid, KernelDensity, effective_sample_size, normalise, variances
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.methods import particles as smoothing
 from pmdviz.methods.particles import WIDTHS, SmoothingKnobs, smoothed
+from tests.support.tables import looped
 
 
 def some(d=2, m=40, seed=0):
@@ -25,19 +25,12 @@ def reference(density, points):
     return np.sum([w * stats.multivariate_normal(x, cov).pdf(points) for w, x in weighted], axis=0)
 
 
-def test_log_weights_are_normalised_by_their_peak():
+def test_log_weights_are_normalised_by_their_peak_and_the_effective_sample_size_runs_from_one_to_m():
     for values in (np.zeros(4), np.array([-1e5, -1e5 + 1]), np.array([700.0, 710.0]), np.array([0.0, -np.inf])):
-        weights = np.exp(normalise(values))
-        assert weights.sum() == pytest.approx(1, abs=1e-14)
         expected = np.exp(values - values.max())
-        np.testing.assert_allclose(weights, expected / expected.sum(), rtol=1e-13)
-    assert normalise(np.array([0.0, -np.inf]))[1] == -np.inf
-
-
-def test_the_effective_sample_size_runs_from_one_to_m():
-    assert effective_sample_size(normalise(np.zeros(7))) == pytest.approx(7)
-    assert effective_sample_size(np.array([0.0, -np.inf])) == pytest.approx(1)
-    assert effective_sample_size(np.log([0.5, 0.25, 0.25])) == pytest.approx(1 / 0.375)
+        np.testing.assert_allclose(np.exp(normalise(values)), expected / expected.sum(), rtol=1e-13)
+    for log_weights, ess in ((normalise(np.zeros(7)), 7), ([0.0, -np.inf], 1), (np.log([0.5, 0.25, 0.25]), 1 / 0.375)):
+        assert effective_sample_size(np.array(log_weights)) == pytest.approx(ess)
 
 
 @pytest.mark.parametrize("d", [1, 2, 3, 5])
@@ -60,17 +53,11 @@ def test_draws_have_its_mean_and_covariance(d):
     assert draws.shape == (n, d)
     assert np.abs((draws.mean(axis=0) - density.mean) / np.sqrt(np.diag(density.cov) / n)).max() < 4.5
     centred = draws - density.mean
-    for i in range(d):
-        for j in range(d):
-            products = centred[:, i] * centred[:, j]
-            assert abs(products.mean() - density.cov[i, j]) < 4.5 * products.std() / np.sqrt(n)
-
-
-def test_mean_and_covariance_are_those_of_the_mixture():
-    density = some(2)
+    products = centred[:, :, None] * centred[:, None]
+    assert (np.abs(products.mean(axis=0) - density.cov) < 4.5 * products.std(axis=0) / np.sqrt(n)).all()
     np.testing.assert_allclose(density.mean, density.weights @ density.particles, rtol=1e-12)
-    expected = np.cov(density.particles.T, aweights=density.weights, ddof=0) + density.cholesky @ density.cholesky.T
-    np.testing.assert_allclose(density.cov, expected, rtol=1e-10)
+    own = np.cov(density.particles.T, aweights=density.weights, ddof=0)
+    np.testing.assert_allclose(density.cov, own + density.cholesky @ density.cholesky.T, rtol=1e-10)
 
 
 def test_the_narrowest_direction_of_a_kernel():
@@ -94,33 +81,27 @@ def test_a_mixture_of_unequal_gaussians_against_scipy():
     np.testing.assert_allclose(np.cov(draws.T), mixture.cov, atol=0.03)
 
 
-def test_beyond_many_coordinates_kernels_without_a_covariance_are_kept_as_sds(monkeypatch):
-    """The same q as with matrices, by every rule, for fewer particles than coordinates."""
-    rng = np.random.default_rng(5)
-    d, m = 12, 9
+@looped("rule", WIDTHS)
+def test_beyond_many_coordinates_kernels_without_a_covariance_are_kept_as_sds(rule, monkeypatch):
+    rng, d, m = np.random.default_rng(5), 12, 9  # fewer particles than coordinates
     particles, scale, points = rng.standard_normal((m, d)) * (1 + np.arange(d)), np.full(d, 3.0), rng.random((6, d))
     parents, noise, log_weights = np.array([1, 3]), rng.standard_normal((2, d)), normalise(rng.standard_normal(m))
-    for rule in WIDTHS:
-        knobs = SmoothingKnobs(bandwidth_rule=rule)
-        found = {}
-        for many in (100, 5):
-            for module in (smoothing, product):
-                monkeypatch.setattr(module, "MANY", many)
-            found[many] = smoothed(particles, log_weights, knobs, scale)
-        dense, sparse = found.values()
-        assert isinstance(sparse, DiagonalDensity) and not isinstance(dense, DiagonalDensity)
-        assert sparse.few == dense.few == (rule != "isotropic")
-        np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points), rtol=1e-8)
-        for what in ("mean", "cov", "kernel_sds", "choleskys"):
-            np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what), rtol=1e-8, atol=1e-12, err_msg=rule)
-        np.testing.assert_allclose(variances(sparse), variances(dense), rtol=1e-8)
-        np.testing.assert_allclose(
-            sparse.displaced(parents, noise), dense.displaced(parents, noise), rtol=1e-6, atol=1e-6
-        )
-        np.testing.assert_allclose(
-            sparse.in_kernels(parents, noise), dense.in_kernels(parents, noise), rtol=1e-6, atol=1e-6
-        )
-        assert np.log(sparse.kernel_peak) == pytest.approx(np.log(dense.kernel_peak))
+    found = []
+    for many in (100, 5):
+        for module in (smoothing, product):
+            monkeypatch.setattr(module, "MANY", many)
+        found.append(smoothed(particles, log_weights, SmoothingKnobs(bandwidth_rule=rule), scale))
+    dense, sparse = found
+    assert isinstance(sparse, DiagonalDensity) and not isinstance(dense, DiagonalDensity)
+    assert sparse.few == dense.few == (rule != "isotropic")
+    for what in ("mean", "cov", "kernel_sds", "choleskys"):
+        np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what), rtol=1e-8, atol=1e-12)
+    np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points), rtol=1e-8)
+    np.testing.assert_allclose(variances(sparse), variances(dense), rtol=1e-8)
+    for way in ("displaced", "in_kernels"):
+        given, expected = (getattr(q, way)(parents, noise) for q in (sparse, dense))
+        np.testing.assert_allclose(given, expected, rtol=1e-6, atol=1e-6)
+    assert np.log(sparse.kernel_peak) == pytest.approx(np.log(dense.kernel_peak))
 
 
 def test_kernels_with_sds_of_their_own_are_a_mixture():
@@ -129,12 +110,8 @@ def test_kernels_with_sds_of_their_own_are_a_mixture():
     dense = GaussianMixture(means, log_weights, sds[:, :, None] * np.eye(3))
     sparse, points = DiagonalDensity(means, log_weights, means, sds), rng.standard_normal((5, 3))
     np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points))
-    np.testing.assert_allclose(sparse.cov, dense.cov)
-    np.testing.assert_allclose(variances(sparse), np.diag(dense.cov))
-    np.testing.assert_allclose(sparse.kernel_sds, dense.kernel_sds)
+    for what in ("cov", "kernel_sds", "kernel_peak"):
+        np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what))
     assert sparse.narrowest(np.ones(3)) == pytest.approx(dense.narrowest(np.ones(3)))
-    assert sparse.kernel_peak == pytest.approx(dense.kernel_peak)
-    pair = sparse.marginal([2, 0])
-    np.testing.assert_allclose(pair.choleskys, dense.choleskys[:, [2, 0]][:, :, [2, 0]])
-    spread = np.cov(sparse.sample(np.random.default_rng(0), 40_000).T)
-    np.testing.assert_allclose(spread, dense.cov, atol=0.05)
+    np.testing.assert_allclose(sparse.marginal([2, 0]).choleskys, dense.choleskys[:, [2, 0]][:, :, [2, 0]])
+    np.testing.assert_allclose(np.cov(sparse.sample(np.random.default_rng(0), 40_000).T), dense.cov, atol=0.05)

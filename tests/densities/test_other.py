@@ -6,11 +6,10 @@ from arviz_stats.base import array_stats
 from scipy import stats
 from scipy.stats import dirichlet
 
+from pmdviz.densities.bandwidth import chosen_shape, shaped_density
 from pmdviz.densities.chains import k_hat, largest_trusted
-from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity
 from pmdviz.densities.product import DirichletMixture, ProductDensity, diagonal_density, marginal_on_grid
-from pmdviz.densities.shaped import chosen_shape, shaped_density
 from tests.support.tables import looped
 
 
@@ -20,23 +19,12 @@ def mixture(m=3, words=4, topics=2):
     return DirichletMixture(rng.uniform(0.3, 5, (m, words, topics)), np.log(weights))
 
 
-def test_the_log_density_is_that_of_a_mixture_of_products():
+def test_dirichlet_mixtures_have_the_density_of_their_products_and_draws_of_their_mean():
     q = mixture()
-    points = q.sample(np.random.default_rng(1), 20)
-    found = [
-        np.log(
-            sum(
-                w * np.prod([dirichlet.pdf(row, one[:, k]) for k, row in enumerate(point.reshape(2, 4))])
-                for w, one in zip(q.weights, q.natural, strict=True)
-            )
-        )
-        for point in points
-    ]
-    np.testing.assert_allclose(q.log_density(points), found, rtol=1e-10)
-
-
-def test_draws_have_the_mean():
-    q = mixture()
+    points = q.sample(np.random.default_rng(1), 20).reshape(20, 2, 4)
+    products = [[np.prod([dirichlet.pdf(row, one[:, k]) for k, row in enumerate(point)]) for one in q.natural]
+                for point in points]  # fmt: skip
+    np.testing.assert_allclose(q.log_density(points.reshape(20, 8)), np.log(products @ q.weights), rtol=1e-10)
     draws = q.sample(np.random.default_rng(2), 40_000)
     z = (draws.mean(axis=0) - q.mean) / (draws.std(axis=0) / np.sqrt(len(draws)))
     assert np.abs(z).max() < 4.5
@@ -64,9 +52,7 @@ def diagonal(d, seed):
 
 
 MAKERS = {"shaped": shaped, "plain": plain, "diagonal": diagonal}
-CASES = (
-    [(((0,), (1,)), kind) for kind in MAKERS] + [(((0, 2), (1,)), kind) for kind in MAKERS] + [(((0, 1),), "shaped")]
-)
+CASES = [(blocks, kind) for blocks in (((0,), (1,)), ((0, 2), (1,))) for kind in MAKERS] + [(((0, 1),), "shaped")]
 
 
 def product(blocks, kind):
@@ -115,20 +101,17 @@ def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
 
 
 def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance():
-    """Twice as many coordinates as particles."""
-    rng = np.random.default_rng(0)
-    scales = np.exp(rng.standard_normal(120))
-    points = scales * rng.standard_normal((M, 120)) + rng.standard_normal(120)
+    rng = np.random.default_rng(0)  # twice as many coordinates as particles
+    points = np.exp(rng.standard_normal(120)) * rng.standard_normal((M, 120)) + rng.standard_normal(120)
     q = diagonal_density(points, EQUAL, 1.0, np.ones(120))
     np.testing.assert_allclose(q.mean, points.mean(axis=0), atol=1e-10)
-    np.testing.assert_allclose(q.variances, points.var(axis=0), rtol=1e-10)
-    np.testing.assert_allclose(np.diag(q.cov), q.variances, rtol=1e-10)
+    for found, expected in ((q.variances, points.var(axis=0)), (np.diag(q.cov), q.variances)):
+        np.testing.assert_allclose(found, expected, rtol=1e-10)
     np.testing.assert_allclose(q.sds, M**-0.2 * points.std(axis=0), rtol=1e-10)
     centred = q.centres - q.mean
     np.testing.assert_allclose(q.cov[3, 5], (centred[:, 3] * centred[:, 5]).mean(), rtol=1e-10)
     assert np.isfinite(q.kernel_peak) and np.isfinite(q.log_density(points[:5])).all()
-    (line,) = [marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000))]
-    assert line.sum() * 0.025 == pytest.approx(1, abs=1e-5)
+    assert marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000)).sum() * 0.025 == pytest.approx(1, abs=1e-5)
 
 
 def test_neither_order_nor_scale_nor_weights_of_zero_matter():

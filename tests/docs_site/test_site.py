@@ -3,6 +3,8 @@
 import re
 import subprocess
 import sys
+import tomllib
+from argparse import Namespace
 from collections import defaultdict
 from html.parser import HTMLParser
 from itertools import product
@@ -12,16 +14,17 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import pmdviz
-from pmdviz.cli import main
+from pmdviz.cli import lists, main
+from pmdviz.cli import tools as building
+from pmdviz.cli.tools import MARKER, make_room
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import GLOSSARY
 from pmdviz.targets import TARGETS
 from tests.support.browser import painted
-from tests.support.pages import DOCS
+from tests.support.pages import DOCS, ROOT
 from tests.support.site import serious, watched_page
 from tests.support.site import settings as conf
-
-pytestmark = pytest.mark.ci  # Sphinx builds the site
+from tests.support.tables import refused
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # by a page, by itself
 NO_FILE = {"canonical", "search", "next", "prev", "index", "author"}
@@ -70,6 +73,7 @@ def led(page, link):
     return (page.parent / unquote(parts.path)).resolve() if parts.path else page, unquote(parts.fragment)
 
 
+@pytest.mark.ci  # Sphinx builds the site
 def test_every_page_public_name_command_and_term_is_there(site, read):
     pages = {path.relative_to(DOCS).with_suffix("").as_posix() for path in DOCS.rglob("*.md")}
     names = {f"{name}.html" for name in pages | {"readme", "changelog"}}
@@ -92,6 +96,7 @@ def test_every_page_public_name_command_and_term_is_there(site, read):
     assert all(f'id="{name.replace("_", "-")}-' in settings for name in [*METHODS, *TARGETS])
 
 
+@pytest.mark.ci  # Sphinx builds the site
 def test_every_link_and_anchor_leads_somewhere(read):
     wrong = defaultdict(list)
     for path, page in read.items():
@@ -124,3 +129,42 @@ def test_it_is_read_searched_and_played_from_the_disk(site, browser):
         page.get_by_role("link", name="Play it").first.click()
         page.get_by_role("button", name="Play", exact=True).click()
         page.locator(".pmdviz-status", has_text=re.compile("iteration [1-9]")).wait_for()
+
+
+def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to_install(tmp_path, monkeypatch):
+    mine = tmp_path / "thesis.txt"
+    mine.write_text("mine")
+    refused("name another folder", make_room, tmp_path)
+    refused("is a file", make_room, mine)
+    assert mine.read_text() == "mine"
+    make_room(tmp_path / "site")
+    (tmp_path / "site/old").mkdir()
+    (tmp_path / "site/old/page.html").touch()
+    make_room(tmp_path / "site")
+    assert [path.name for path in (tmp_path / "site").iterdir()] == [MARKER]
+    monkeypatch.setattr(building, "find_spec", lambda name: None if name == "furo" else object())
+    asked = Namespace(folder=str(tmp_path / "none"), gallery="none", builder="html")
+    refused(r"needs furo: pip install 'pmdviz\[docs\]'", building.docs, asked)
+    assert not (tmp_path / "none").exists()
+
+
+# Every page of the docs is in pages.toml, within its budget of words; `pytest -s` prints the table.
+
+
+MOST_WORDS, MOST_PAGES = 45_000, 45
+
+
+def test_every_page_keeps_to_its_budget():
+    budgets = tomllib.loads((DOCS / "pages.toml").read_text(encoding="utf-8"))
+    most = {name: value for name, value in budgets.items() if not isinstance(value, dict)}
+    most |= {name: value for pages in budgets.values() if isinstance(pages, dict) for name, value in pages.items()}
+    found = {path.relative_to(DOCS).with_suffix("").as_posix(): path for path in DOCS.rglob("*.md")}
+    counts = {name: len(path.read_text(encoding="utf-8").split()) for name, path in found.items()}
+    counts |= {"README": len((ROOT / "README.md").read_text(encoding="utf-8").split())}
+    tables = f"{lists.settings_markdown()} {lists.grammar_markdown()}"
+    counts |= {"tables": len(re.findall(r"\S*\w\S*", tables))}  # the bars and dashes of a table are not words
+    print("\n".join(["", *(f"{counts[name]:7,} of {most.get(name, 0):6,}  {name}" for name in counts)]))
+    print(f"{sum(counts.values()):7,} of {sum(most.values()):6,}  in all, {len(counts) - 1} pages")
+    assert counts.keys() == most.keys()
+    assert not [name for name, count in counts.items() if count > most[name]]
+    assert sum(most.values()) <= MOST_WORDS and len(counts) - 1 <= MOST_PAGES

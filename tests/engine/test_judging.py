@@ -15,6 +15,7 @@ from pmdviz.metrics.diagnostics import importance_shift
 from pmdviz.scenes.words import state
 from pmdviz.streams import stream
 from pmdviz.targets import make_target
+from tests.support.tables import looped
 
 MEANS, SHARES = np.array([[-3.0, 0.0, 1.0], [3.0, 1.0, 0.0]]), np.array([0.3, 0.7])
 
@@ -37,20 +38,14 @@ def prior(theta):
 
 
 def two_modes(gradient=True, num_data=1):
-    """That posterior as prior times likelihood of `num_data` equal rows."""
     slopes = {
         "grad_log_prior": lambda theta: -theta / 16,
         "grad_log_likelihood": lambda theta, batch: len(batch) / num_data * (grad_two(theta) + theta / 16),
     }
-    return pmdviz.custom_target(
-        log_prior=prior,
-        log_likelihood=lambda theta, batch: len(batch) / num_data * (log_two(theta) - prior(theta)),
-        sample_prior=lambda rng, n: 4 * rng.standard_normal((n, 3)),
-        dim=3,
-        name="two_modes",
-        data=np.zeros((num_data, 1)),
-        **(slopes if gradient else {}),
-    )
+    likelihood = lambda theta, batch: len(batch) / num_data * (log_two(theta) - prior(theta))  # noqa: E731
+    draws = {"log_prior": prior, "sample_prior": lambda rng, n: 4 * rng.standard_normal((n, 3))}
+    parts = {"dim": 3, "name": "two_modes", "data": np.zeros((num_data, 1)), **draws, **(slopes if gradient else {})}
+    return pmdviz.custom_target(log_likelihood=likelihood, **parts)
 
 
 def gaussians(means, scales=(1.0,), shares=(1.0,)):
@@ -58,18 +53,14 @@ def gaussians(means, scales=(1.0,), shares=(1.0,)):
     return GaussianMixture(np.array(means, float), np.log(np.array(shares)), factors)
 
 
+RIGHT = (MEANS, (1.0, 1.0), SHARES)
+
+
 def judged(density, target, family="particles", particles=None, **metrics):
-    frame = SimpleNamespace(
-        target=target,
-        shift=importance_shift(density, target),
-        density=density,
-        particles=density.sample(np.random.default_rng(5), 2000) if particles is None else particles,
-        weights=np.full(2000, 1 / 2000),
-        method=SimpleNamespace(family=family),
-        metric=metrics.get,
-        tv=None,
-    )
-    return find(frame)
+    draws = density.sample(np.random.default_rng(5), 2000) if particles is None else particles
+    parts = {"particles": draws, "weights": np.full(2000, 1 / 2000), "metric": metrics.get, "tv": None}
+    found, method = importance_shift(density, target), SimpleNamespace(family=family)
+    return find(SimpleNamespace(target=target, shift=found, density=density, method=method, **parts))
 
 
 def test_the_weights_are_those_of_the_mixture_of_q_and_the_modes():
@@ -81,24 +72,12 @@ def test_the_weights_are_those_of_the_mixture_of_q_and_the_modes():
     weights /= weights.sum()
     mean = weights @ points
     sd = np.sqrt(weights @ (points - mean) ** 2)
-    assert found.moved == pytest.approx((np.abs(mean - q.mean) / sd).max(), rel=1e-10)
-    assert found.narrowest == pytest.approx((np.sqrt(np.diag(q.cov)) / sd).min(), rel=1e-10)
-    assert found.widest == pytest.approx((np.sqrt(np.diag(q.cov)) / sd).max(), rel=1e-10)
-    assert found.ess == pytest.approx(1 / (weights**2).sum(), rel=1e-10)
-
-
-def counting(function, asked):
-    """The function, with the number of points of each call noted."""
-
-    def counted(theta, rows):
-        asked.append(len(theta))
-        return function(theta, rows)
-
-    return counted
+    ratios = np.sqrt(np.diag(q.cov)) / sd
+    expected = [(np.abs(mean - q.mean) / sd).max(), ratios.min(), ratios.max(), 1 / (weights**2).sum()]
+    assert [found.moved, found.narrowest, found.widest, found.ess] == pytest.approx(expected, rel=1e-10)
 
 
 def naive(mixture, points):
-    """The density of a mixture of Gaussians."""
     total = 0.0
     for weight, mean, factor in zip(mixture.weights, mixture.particles, mixture.choleskys, strict=True):
         cov, off = factor @ factor.T, points - mean
@@ -109,9 +88,9 @@ def naive(mixture, points):
 
 def test_a_right_q_is_confirmed_and_each_wrong_one_has_a_sentence():
     target = two_modes()
-    right = judged(gaussians(MEANS, (1.0, 1.0), SHARES), target)
+    right = judged(gaussians(*RIGHT), target)
     assert right.agrees and not right.words
-    alike = judged(gaussians(MEANS, (1.0, 1.0), SHARES), target, particles=np.zeros((2000, 3)))
+    alike = judged(gaussians(*RIGHT), target, particles=np.zeros((2000, 3)))
     assert not alike.agrees and not alike.words, "the width of q is that of its kernels alone"
     wrong = {
         "mean": gaussians(MEANS[1:]),  # a mode is missing: draws of q alone would not show that
@@ -125,44 +104,46 @@ def test_a_right_q_is_confirmed_and_each_wrong_one_has_a_sentence():
 
 
 def test_without_a_gradient_the_modes_are_not_known_and_a_right_q_is_not_confirmed():
-    target, right = two_modes(gradient=False), gaussians(MEANS, (1.0, 1.0), SHARES)
-    assert target.modes is None and judged(right, target) == ("", False, "")
+    target = two_modes(gradient=False)
+    assert target.modes is None and judged(gaussians(*RIGHT), target) == ("", False, "")
     assert judged(gaussians(MEANS + 1.2, (1.0, 1.0), SHARES), target).words
-    far = judged(gaussians([[30.0, 0, 0]]), target)
-    assert "too uneven" in far.words
+    assert "too uneven" in judged(gaussians([[30.0, 0, 0]]), target).words
 
 
-def test_chains_and_densities_are_judged_by_their_own_diagnostics_where_weights_do_not_tell(monkeypatch):
-    target, right = two_modes(gradient=False), gaussians(MEANS, (1.0, 1.0), SHARES)
-    assert judged(right, target, "chain", rhat=1.2, bulk_ess=500.0).words.startswith("R-hat 1.20")
-    assert judged(right, target, "chain", rhat=1.01, bulk_ess=12.0).words.startswith("bulk ESS 12")
-    assert judged(right, target, "chain", rhat=1.01, bulk_ess=400.0).words == ""
-    assert judged(right, target, "parametric", khat=1.1).words.startswith("k-hat 1.1")
-    assert judged(right, target, "parametric", khat=0.3).words == ""
-    assert judged(right, two_modes(), "chain", rhat=1.2, bulk_ess=10.0).words == "", "the check found it right"
+@looped("family, metrics, words", [
+    ("chain", {"rhat": 1.2, "bulk_ess": 500.0}, "R-hat 1.20"), ("chain", {"rhat": 1.01, "bulk_ess": 400.0}, ""),
+    ("chain", {"rhat": 1.01, "bulk_ess": 12.0}, "bulk ESS 12"),
+    ("parametric", {"khat": 1.1}, "k-hat 1.1"), ("parametric", {"khat": 0.3}, ""),
+])  # fmt: skip
+def test_chains_and_densities_are_judged_by_their_own_diagnostics_where_weights_do_not_tell(family, metrics, words):
+    found = judged(gaussians(*RIGHT), two_modes(gradient=False), family, **metrics).words
+    assert found.startswith(words) and bool(found) == bool(words)
+    assert judged(gaussians(*RIGHT), two_modes(), family, **metrics).words == "", "the check found it right"
+
+
+def counted(target, monkeypatch):
+    asked, function = [], target.log_likelihood
+    monkeypatch.setattr(target, "log_likelihood", lambda theta, rows: asked.append(len(theta)) or function(theta, rows))
+    return asked
 
 
 def test_the_check_takes_fewer_draws_of_more_data_and_none_of_too_many(monkeypatch):
-    q = gaussians(MEANS, (1.0, 1.0), SHARES)
     monkeypatch.setattr(diagnostics, "MOST_ROWS", 3000)
     for num_data, draws in ((1, 1500), (5, 600), (20, 0)):
-        target, asked = two_modes(num_data=num_data), []
+        target = two_modes(num_data=num_data)
         assert target.modes is not None
-        monkeypatch.setattr(target, "log_likelihood", counting(target.log_likelihood, asked))
-        found = judged(q, target)
+        asked = counted(target, monkeypatch)
+        found = judged(gaussians(*RIGHT), target)
         assert sum(asked) == draws and bool(found.unchecked) == (draws == 0), (num_data, asked, found)
 
 
 def test_four_times_the_draws_are_taken_where_the_first_do_not_settle_it(monkeypatch):
     """The weights of a Gaussian in the place of two modes are uneven; of one far away more draws would not help."""
-    for q, looks in (
-        (gaussians(MEANS, (1.0, 1.0), SHARES), 1),
-        (gaussians(MEANS[1:], (0.45,)), 2),
-        (gaussians([[30.0, 0, 0]], (0.1,)), 1),
-    ):
-        target, asked = two_modes(gradient=False), []
+    cases = (gaussians(*RIGHT), 1), (gaussians(MEANS[1:], (0.45,)), 2), (gaussians([[30.0, 0, 0]], (0.1,)), 1)
+    for q, looks in cases:
+        target = two_modes(gradient=False)
         assert target.modes is None
-        monkeypatch.setattr(target, "log_likelihood", counting(target.log_likelihood, asked))
+        asked = counted(target, monkeypatch)
         found = importance_shift(q, target)
         assert asked == [1000, 4000][:looks] and found.draws == asked[-1], (asked, found)
 
@@ -185,16 +166,12 @@ def test_a_q_with_the_right_moments_and_another_shape_is_named_where_tv_is_known
 
 
 def test_the_caveat_of_a_frame_depends_on_its_iteration_alone():
-    def session():
-        return Session(Recipe(two_modes(), "svi", budget=60))
-
-    looked, jumped = session(), session()
+    looked, jumped = (Session(Recipe(two_modes(), "svi", budget=60)) for _ in range(2))
     caveats = {looked.frame.iteration: looked.frame.caveat}
     for _ in range(25):
         caveats[looked.advance().iteration] = looked.frame.caveat
     for at in (7, 20, 13):
-        jumped.seek(at)
-        assert jumped.frame.caveat == caveats[at], at
+        assert jumped.seek(at).caveat == caveats[at], at
     assert caveats[0] == "" and any(caveats.values())
     frame = jumped.frame
     assert frame.measured is not None and frame.measured.iteration < frame.iteration == 13
@@ -218,22 +195,12 @@ def test_what_a_method_says_of_itself_comes_first_and_a_check_overrules_it_only_
 
 
 def test_a_kernel_density_of_exact_draws_is_confirmed_in_every_dimension_that_is_checked():
-    """Its kernels are wide in many dimensions: weights of its own draws alone would be too uneven."""
     for dim in (2, 5, 10):
         target = make_target("linear", dim=dim, num_data=50)
         draws = target.exact.sample(np.random.default_rng(1), 1500)
         kernel = np.linalg.cholesky(1500 ** (-2 / (dim + 4)) * np.cov(draws.T))
         found = importance_shift(KernelDensity(draws, np.full(1500, -np.log(1500)), kernel), target)
         assert found.moved < 0.15 and found.ess > 200, (dim, found)
-
-
-def test_a_metric_that_is_not_traced_is_computed_by_get_too():
-    final = pmdviz.run(target="linear", method="svi", budget=500).final
-    assert final.metrics.get("khat") == final.metrics["khat"] is not None
-    assert final.metrics.get("no_metric") is None and final.metrics.get("no_metric", 3.0) == 3.0
-    assert final.caveat and f"; {final.caveat.partition(':')[0]}>" in repr(
-        pmdviz.run(target="linear", method="svi", budget=500)
-    )
 
 
 def test_a_run_that_no_check_could_judge_says_why():

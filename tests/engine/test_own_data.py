@@ -14,19 +14,17 @@ from pmdviz.engine.session import Session
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
 from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
-from tests.support.engine import digest
+from tests.support.engine import digest, drive
 from tests.support.tables import refused
 
 
 def recipe_of(n, seed=0, **parts):
-    """Of n heights in a table of a name of its own."""
     rows = np.round(np.random.default_rng(seed).normal(170, 10, (n, 1)) / 10, 3)
     table = hold(f"heights {seed}.csv", ["height"], rows)
     return Recipe("mixture", target_options={"data": table.pin}, budget=200, num_particles=50, **parts)
 
 
 def forgotten(pin):
-    """Whether nobody holds a table once what is cached is dropped: as in another process."""
     small_targets.cache_clear()
     large_targets.cache_clear()
     gc.collect()
@@ -35,8 +33,7 @@ def forgotten(pin):
 
 def last_frame(recipe):
     session = Session(recipe)
-    while not session.done:
-        session.advance()
+    drive(session)
     return digest(session)
 
 
@@ -70,12 +67,8 @@ def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(m
 
 def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch):
     recipe = recipe_of(60, seed=4, changes=[(1, {"bandwidth": 0.3})])
-    code, text, pin, expected = (
-        recipe.to_python(),
-        recipe.tables[0].text,
-        recipe.target_options["data"],
-        recipe.to_json(),
-    )
+    code, text, pin = recipe.to_python(), recipe.tables[0].text, recipe.target_options["data"]
+    expected = recipe.to_json()
     assert "heights 4.csv" in code and "num_data" not in code  # which follows the table
     del recipe
     assert forgotten(pin)
@@ -85,7 +78,7 @@ def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch)
     names = {}
     exec(code, names)
     assert {**json.loads(names["recipe"].to_json()), "data": 0} == {**json.loads(expected), "data": 0}
-    assert np.array_equal(names["run"].target.data, hold("x.csv", ["a"], names["run"].target.data[:, None]).rows[:, 0])
+    assert np.array_equal(names["run"].target.data, [float(line) for line in text.split()[1:]])
     (tmp_path / "heights 4.csv").write_text(text + "99\n")
     refused("has changed since the recipe was made", data_files._pin, *data_files._split(pin))
     changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]  # too many for lines
@@ -106,29 +99,16 @@ def test_of_large_tables_few_are_kept_when_nobody_uses_them():
     large_targets.cache_clear()
 
 
-def test_a_race_carries_its_table_too():
-    recipe = recipe_of(50, seed=6)
-    pin = recipe.target_options["data"]
-    race = RaceRecipe.checked(["pmd", "smc"], "mixture", {"data": pin}, 200, 1)
-    plain, link, lines = race.to_dict(), race.to_link(), race.to_python()
-    assert [*plain["data"]] == [pin] and "# heights 6.csv, with the same numbers" in lines
-    del race, recipe
-    assert forgotten(pin)
-    assert RaceRecipe.from_dict(plain).target.num_data == 50
-    assert RaceRecipe.from_link(link).target.num_data == 50
-
-
 @pytest.mark.ci
 def test_worker_processes_are_given_the_table():
     recipe = recipe_of(60, seed=7)
-    pin = recipe.target_options["data"]
+    pin, rows = recipe.target_options["data"], recipe.tables[0].rows
 
     def rows_named(piece):  # sent as it is
         return data_files.content_of([*(piece.values() if isinstance(piece, dict) else piece)][-1]).rows
 
     named = [{"data": pin}, [pin], (recipe.tables[0].name, pin)]
-    found = {number: rows for number, rows, _ in results(rows_named, named, 2, lambda: None)}
-    assert all(np.array_equal(found[k], recipe.tables[0].rows) for k in range(3))
+    assert all(np.array_equal(found, rows) for _, found, _ in results(rows_named, named, 2, lambda: None))
     sent = pickle.dumps(recipe)
     del recipe
     assert forgotten(pin) and pickle.loads(sent).make_target().num_data == 60
@@ -139,26 +119,20 @@ def test_a_scaled_table_has_its_units_in_json_in_links_and_in_python(n, tmp_path
     monkeypatch.chdir(tmp_path)
     units = ((170.0, 9.25),)
     table = hold(f"scaled {n}.csv", ["height"], np.linspace(-1.7, 1.7, n).round(5)[:, None], units=units)
-    options = {"data": table.pin}
+    pin, options, names = table.pin, {"data": table.pin}, {}
     recipe = Recipe("mixture", target_options=options, budget=8, num_particles=20)
     race = RaceRecipe.checked(["pmd"], "mixture", options, 400)
-    for name, made in (("recipe", recipe), ("race", race)):
-        (tmp_path / f"{name}.json").write_text(made.to_json(), encoding="utf-8")
-    pin, text, link, code, race_code = (
-        table.pin,
-        recipe.to_json(),
-        recipe.to_link(),
-        recipe.to_python(),
-        race.to_python(),
-    )
-    race_text = race.to_json()
-    del table, recipe, race, made
+    texts, link, codes = (recipe.to_json(), race.to_json()), recipe.to_link(), (recipe.to_python(), race.to_python())
+    race_link = race.to_link() if n == 40 else None
+    for name, text in zip(("recipe", "race"), texts, strict=True):
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    del table, recipe, race
     assert forgotten(pin)
-    assert Recipe.from_json(text).tables[0].units == units and Recipe.from_json(text).to_json() == text
-    assert RaceRecipe.from_json(race_text).target.tables[0].units == units
+    assert Recipe.from_json(texts[0]).tables[0].units == units and Recipe.from_json(texts[0]).to_json() == texts[0]
+    assert RaceRecipe.from_json(texts[1]).target.tables[0].units == units
     if n == 40:
         assert forgotten(pin) and Recipe.from_link(link).tables[0].units == units
-    names = {}
-    exec(code, names)
-    exec(race_code, names)
+        assert forgotten(pin) and RaceRecipe.from_link(race_link).target.tables[0].units == units
+    for code in codes:
+        exec(code, names)
     assert names["run"].target.tables[0].units == units and names["race"] is not None

@@ -1,4 +1,4 @@
-"""A live run: knobs turned on the way, restarts, budgets, and going back and forth."""
+"""A live run: knobs turned on the way, restarts, budgets of data or evaluations, and going back and forth."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,13 @@ from hypothesis import strategies as st
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import BatchStream, Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
+from pmdviz.methods import METHODS, usual_target
+from pmdviz.methods.base import DEFAULT_BUDGET
+from pmdviz.scenes.words import observations_used
 from tests.support.engine import CountingTarget, digest, drive, straight
-from tests.support.tables import refused
+from tests.support.tables import looped, refused
 
 SMALL = {"target": "gaussian", "num_particles": 20, "batch_size": 5}
 
@@ -22,18 +26,14 @@ def session(**parts):
 
 def test_a_frame_says_where_it_stands():
     s = session()
-    first = s.frame
+    first, frame = s.frame, s.advance(3)
     assert (first.iteration, first.visited, first.info, first.budget, first.num_data) == (0, 0, None, 200, 20)
-    frame = s.advance(3)
-    assert frame is s.frame
-    assert (frame.iteration, frame.visited, frame.info.visited) == (3, 15, 5)
+    assert (frame.iteration, frame.visited, frame.info.visited) == (3, 15, 5) and frame is s.frame
     assert frame.density_evaluations == 15 * 20 and frame.gradient_evaluations == 0
     assert frame.seconds > first.seconds == 0.0
-    assert first.iteration == 0, "a frame does not move on"
     run = s.run
     s.advance(6)
     assert run.final.iteration == 3 and run.history["iteration"].tolist() == [0, 1, 2, 3]
-    assert s.run.final.iteration == 9
 
 
 def test_a_run_stops_at_the_first_visited_at_or_above_its_budget_and_without_one_never():
@@ -49,7 +49,6 @@ def test_a_run_stops_at_the_first_visited_at_or_above_its_budget_and_without_one
 
 
 def test_a_frame_knows_the_rows_that_its_step_was_given():
-    """Also after going back to it, and where several steps were made in one call; all of them are one slice."""
     target = session().target
     asked = CountingTarget(target)
     s = session()
@@ -75,47 +74,28 @@ def test_a_budget_can_be_cut_to_what_has_been_visited():
     s.advance(7)
     assert not s.done and 7 not in s.history.columns["iteration"]
     s.limit(35)
-    assert s.done and 7 in s.history.columns["iteration"]
-    assert digest(s) == straight(Recipe(**SMALL, budget=35))
+    assert s.done and 7 in s.history.columns["iteration"] and digest(s) == straight(Recipe(**SMALL, budget=35))
     refused("at least the 35 observations used; got 34", s.limit, 34)
     s.limit(None)
     assert s.recipe.budget is None and s.advance().iteration == 8
     s = session()
     for more in (0, -1, 1.5, True, "five", MAX_BUDGET + 1):
         refused("more must be a whole number at least 1", s.extend, more)
-        assert s.recipe.budget == 200
-    assert s.extend(13).budget == s.frame.budget == 213
+    assert s.recipe.budget == 200 and s.extend(13).budget == s.frame.budget == 213
 
 
-def test_a_knob_turned_is_written_down_and_acts_at_the_next_step():
-    s = session()
-    s.advance(4)
-    particles = s.frame.particles
-    s.set(eta=1.0)
-    assert s.recipe.changes == ((4, {"eta": 1.0}),)
-    assert s.frame.knobs.eta == s.knobs.eta == 1.0
-    assert np.array_equal(s.frame.particles, particles)
-    assert s.pending == {"eta": "takes effect at the next step"}
-    assert s.advance().info.step_size == pytest.approx(1 / 25)
-    assert s.pending == {}
-
-
-def test_a_width_acts_at_once():
+def test_a_knob_turned_is_written_down_and_acts_at_the_next_step_a_width_at_once_and_others_at_a_restart():
     s = session(bandwidth_rule="local")
-    s.advance(4)
-    before = s.frame
+    before = s.advance(4)
     assert before.metrics and before.grid  # what was computed under the old width must not be shown under the new one
+    s.set(eta=1.0)
+    assert s.recipe.changes == ((4, {"eta": 1.0}),) and s.frame.knobs.eta == s.knobs.eta == 1.0
+    assert s.pending == {"eta": "takes effect at the next step"}
     after = s.set(bandwidth=2.0)
-    assert s.pending == {}
     np.testing.assert_allclose(after.density.cholesky, before.density.cholesky * 2.0 / 0.75, rtol=1e-12)
-    assert after.metrics["tv"] != before.metrics["tv"]
+    assert after.metrics["tv"] != before.metrics["tv"] and before.knobs.bandwidth == 0.75
     assert np.array_equal(after.particles, before.particles) and np.array_equal(after.weights, before.weights)
-    assert before.knobs.bandwidth == 0.75, "a frame does not change"
-
-
-def test_what_acts_at_a_restart_is_pending_until_then():
-    s = session()
-    s.advance(2)
+    assert s.advance().info.step_size == pytest.approx(1 / 25) and s.pending == {}
     s.set(warm_start=True)
     for _ in range(3):
         assert s.pending == {"warm_start": "takes effect on restart"}
@@ -124,23 +104,20 @@ def test_what_acts_at_a_restart_is_pending_until_then():
     assert s.pending == {}
     s.set(warm_start=True)
     s.restart()
-    assert s.pending == {} and s.knobs.warm_start
-    assert "warm start" in s.advance().info.words
+    assert s.pending == {} and s.knobs.warm_start and "warm start" in s.advance().info.words
 
 
 def test_a_turn_after_going_back_drops_what_came_later():
     s = session()
-    s.advance(5)
-    s.set(eta=1.0)
-    s.advance(5)
-    s.set(kappa=0.5)
+    for knobs in ({"eta": 1.0}, {"kappa": 0.5}):
+        s.advance(5)
+        s.set(**knobs)
     s.seek(7)
     assert s.recipe.changes == ((5, {"eta": 1.0}), (10, {"kappa": 0.5}))
     s.set(n0=3)
     assert s.recipe.changes == ((5, {"eta": 1.0}), (7, {"n0": 3.0}))
     drive(s)
-    assert s.knobs.kappa == 1.0
-    assert digest(s) == straight(s.recipe)
+    assert s.knobs.kappa == 1.0 and digest(s) == straight(s.recipe)
 
 
 def test_a_turn_that_cannot_be_used_changes_nothing():
@@ -151,9 +128,6 @@ def test_a_turn_that_cannot_be_used_changes_nothing():
         with pytest.raises(InputError):
             s.set(**values)
         assert digest(s) == before and s.recipe == recipe, values
-
-
-# Restart, replay, another seed, back and forth.
 
 
 def test_what_a_restart_another_seed_and_a_start_over_keep():
@@ -174,10 +148,8 @@ def test_what_a_restart_another_seed_and_a_start_over_keep():
     s.reseed(9)
     assert (s.recipe.seed, s.knobs.eta, s.recipe.changes, s.frame.iteration) == (9, 3.0, (), 0)
     assert np.array_equal(s.target.data, data) and not np.array_equal(s.frame.particles, particles)
-    for _ in range(20):
-        before = s.recipe.seed
-        s.reseed()
-        assert s.recipe.seed != before and 0 <= s.recipe.seed < 1000  # one can say it aloud
+    s.reseed()
+    assert s.recipe.seed != 9 and 0 <= s.recipe.seed < 1000  # one can say it aloud
     drive(s)
     assert digest(s) == straight(Recipe(**{**SMALL, "num_particles": 33}, eta=3.0, budget=200, seed=s.recipe.seed))
 
@@ -200,21 +172,19 @@ def test_an_interrupted_step_can_be_done_again(monkeypatch):
     s.advance(6)
     step = type(s.method).step
 
-    def interrupted(self, rng, *rest):
-        step(self, rng, *rest)
+    def interrupted(*given):
+        step(*given)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(type(s.method), "step", interrupted)
-    with pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(type(s.method), "step", interrupted)
         s.advance()
-    monkeypatch.undo()
     assert s.frame.iteration == 6
     drive(s)
     assert digest(s) == digest(usual)
 
 
 def cancelled_at(part):
-    """A watch that ends the work at its `part`-th block."""
     watch, check, count = CancelToken(), CancelToken.check, iter(range(10**6))
 
     def counting(share):
@@ -227,43 +197,30 @@ def cancelled_at(part):
 
 
 @pytest.mark.parametrize("act", [lambda s: s.advance(), lambda s: s.set(bandwidth=0.4), lambda s: s.restart()])
-def test_cancelled_work_leaves_the_session_as_it_was(act):
-    for part in (0, 2, 20):
-        check_cancelled(act, part)
-
-
-def check_cancelled(act, part):
-    knobs = {"policy": "always", "num_particles": 200, "batch_size": 5}
-    recipe = Recipe("gaussian", seed=3, budget=40, **knobs)
-    s = Session(recipe, metrics_every=1)
-    s.advance(4)
+@looped("part", [0, 2, 20])
+def test_cancelled_work_leaves_the_session_as_it_was(act, part):
+    recipe = Recipe("gaussian", seed=3, budget=40, policy="always", num_particles=200, batch_size=5)
+    s, other = (Session(recipe, metrics_every=1) for _ in range(2))
+    s.advance(4), other.advance(4)
     before = digest(s), s.recipe.to_json()
-    with cancellable(cancelled_at(part)):
-        try:
+    try:
+        with cancellable(cancelled_at(part)):
             act(s)
-        except Cancelled:
-            assert (digest(s), s.recipe.to_json()) == before
-        else:
-            assert part > 0, "a first block there was in any case"
-            return
-    act(s)
-    drive(s)
-    other = Session(recipe, metrics_every=1)
-    other.advance(4)
+    except Cancelled:
+        assert (digest(s), s.recipe.to_json()) == before
+        act(s)
+    else:
+        assert part > 0, "a first block there was in any case"
     act(other)
-    drive(other)
+    drive(s), drive(other)
     assert digest(s) == digest(other)
 
 
 def test_the_last_frame_of_a_run_has_the_paths_of_its_step():
-    """Those kept on the way do not, and a picture of the end shows what the step did."""
     session = Session(Recipe(target="gmm", method="random_walk", budget=100), 1)
     session.advance(5)
     assert session.run.final.info.paths() and not session.run.frames[-2].info.paths()
     assert [frame.iteration for frame in session.run.frames] == [*range(6)]
-
-
-# The rows that each step visits.
 
 
 draws = st.lists(st.tuples(st.integers(1, 30), st.sampled_from(["epochs", "epochs", "replacement"])), max_size=12)
@@ -284,42 +241,79 @@ def test_epochs_show_every_datum_once_a_pass(num_data, sizes):
     assert np.array_equal(stream(num_data).draw(len(rows), "epochs"), rows), "however a pass is cut"
 
 
-def test_whole_is_all_rows_in_their_order_and_takes_no_random_numbers():
-    one, other = stream(), stream()
-    data = np.arange(23.0)
-    assert one.draw(23, "whole") == slice(None)
-    assert np.shares_memory(data[one.draw(23, "whole")], data)
-    assert np.array_equal(one.draw(5, "replacement"), other.draw(5, "replacement"))
-
-
-def test_replacement_draws_every_row_equally_often_and_some_twice():
-    rows = stream(20).draw(40_000, "replacement")
-    counts = np.bincount(rows, minlength=20)
-    assert len(counts) == 20
-    assert np.abs((counts - 2000) / np.sqrt(40_000 * 0.05 * 0.95)).max() < 4.5
-    assert len(np.unique(stream(20).draw(20, "replacement"))) < 20
-
-
 @given(draws, draws, draws)
 def test_a_stream_goes_back_to_a_mark(before, between, after):
-    one = stream()
-    for size, kind in before:
-        one.draw(size, kind)
+    def drawn(one, sizes):
+        return [one.draw(size, kind).tolist() for size, kind in sizes]
+
+    one, fresh = stream(), stream(seed=9)
+    drawn(one, before)
     mark = one.mark()
-    expected = [one.draw(size, kind).tolist() for size, kind in after]
-    for size, kind in between:
-        one.draw(size, kind)
-    one.restore(mark)
-    assert [one.draw(size, kind).tolist() for size, kind in after] == expected
-    fresh = stream(seed=9)
-    fresh.restore(mark)
-    assert [fresh.draw(size, kind).tolist() for size, kind in after] == expected
+    expected = drawn(one, after)
+    drawn(one, between)
+    for each in (one, fresh):
+        each.restore(mark)
+        assert drawn(each, after) == expected
 
 
-def test_an_epoch_is_numpys_permutation():
-    """In four bytes per row instead of eight, but the same rows in the same order."""
-    for num_data in (1, 2, 10, 70_000):
-        one, rng = stream(num_data, 3), np.random.default_rng(3)
-        for _ in range(2):
-            rows = one.draw(num_data, "epochs")
-            assert np.array_equal(rows, rng.permutation(num_data)) and rows.dtype == np.uint32
+QUICK = ("pmd", "smc_mcmc", "svgd", "hmc", "gibbs")
+
+
+def ended(recipe):
+    session = Session(recipe, metrics_every=10**6)
+    session.advance(10**6)
+    return session
+
+
+@pytest.mark.parametrize(
+    "method", [name if name in QUICK else pytest.param(name, marks=pytest.mark.nightly) for name in METHODS]
+)
+def test_a_run_stops_at_the_first_step_that_spends_its_budget(method):
+    parts = {"target_options": {"num_data": 60}, "budget": 9_000, "budget_unit": "evaluations"}
+    parts |= {"num_particles": 30} if "num_particles" in METHODS[method].Knobs.specs() else {}
+    session = ended(Recipe(usual_target(method), method, **parts))
+    frame = session.frame
+    assert frame.spent == frame.evaluations == frame.density_evaluations + frame.gradient_evaluations
+    if not session.ended:
+        assert frame.spent >= 9_000 > frame.spent - frame.info.cost.evaluations
+        again = Session(Recipe.from_json(session.recipe.to_json()), metrics_every=10**6)
+        assert not drive(again, 7) and digest(again) == digest(session)
+
+
+@looped("method", ["hmc", "mala", "gibbs", "random_walk"])
+def test_a_default_budget_follows_burn_in_thinning_and_data(method):
+    usual = Recipe(method=method, target_options={"num_data": 500})
+    assert usual.knobs["burn_in"] == 0.2  # of which are left 400 of 500 draws
+    for knobs, draws in (({"burn_in": 2000, "thinning": 3}, 2000 + 1200), ({"burn_in": 0.5}, 800)):
+        made = Recipe(method=method, target_options={"num_data": 500}, **knobs)
+        assert made.budget == pytest.approx(usual.budget * draws / 500, rel=0.06)
+    assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
+
+
+def test_a_target_without_data_counts_evaluations():
+    recipe = Recipe("ising", "gibbs")
+    assert recipe.budget_unit == "evaluations"
+    session = ended(recipe.replaced(budget=100))
+    assert session.frame.iteration == 100 and observations_used(session.frame) == "100 of 100 evaluations"
+    assert recipe.replaced(target="mixture").budget_unit == "data"
+    assert Recipe("mixture", "gibbs").replaced(target="ising").budget_unit == "evaluations"
+    refused("'ising' has no data", Recipe, "ising", "gibbs", budget_unit="data")
+
+
+def test_a_run_as_it_stands_ends_where_it_stands():
+    session = Session(Recipe("mixture", "pmd", num_particles=50, budget=10**6, budget_unit="evaluations"))
+    session.advance(7)
+    recipe = session.run.to_recipe()
+    assert (recipe.budget, recipe.budget_unit) == (7 * 100 * 50, "evaluations")
+    again = ended(recipe)
+    assert again.extend(5_000).budget == 40_000 and not again.done
+    refused("at least the 35,000 evaluations made", again.limit, 34_999)
+    assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
+
+
+def test_a_density_without_data_is_run_for_500_steps_where_nobody_says_more():
+    for target, method in [("gmm", "pmd"), ("funnel", "svgd"), ("rbm", "pmd"), ("correlated_gaussian", "black_box_is")]:
+        recipe = Recipe(target, method)
+        assert recipe.budget == recipe.default_budget == 500 * recipe.knobs["num_particles"], (target, method)
+    assert RaceRecipe.checked(["pmd:num_particles=60", "svgd:num_particles=20"], "gmm").budget == 500 * 60
+    assert Recipe("mixture").budget == DEFAULT_BUDGET

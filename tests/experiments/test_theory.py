@@ -9,8 +9,21 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import theory as formulas
 from pmdviz.experiments.theory import Board, averaged, averages_allowed, terms, unrolled
-from pmdviz.experiments.theory_costs import LINES, PAPERS, TARGET, Cost, Size, exponents, measure, plan
-from pmdviz.experiments.theory_descent import Descent, DescentKnobs, Theory, excess, fall
+from pmdviz.experiments.theory_rates import (
+    LINES,
+    PAPERS,
+    TARGET,
+    Cost,
+    Descent,
+    DescentKnobs,
+    Size,
+    Theory,
+    excess,
+    exponents,
+    fall,
+    measure,
+    plan,
+)
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
@@ -19,23 +32,18 @@ from tests.support.tables import refused
 
 
 def test_theorems_by_hand():
-    assert formulas.theorem2(kl=3.0, gamma=0.1, gradient_bound=4.0, inexactness=0.5) == pytest.approx(
-        0.5 + 0.9 * 3.0 + 0.01 * 16 / 2
-    )
-    assert formulas.theorem2(2.0, 0.0, 100.0) == 2.0  # no step, no change
-    assert formulas.theorem2(2.0, 1.0, 0.0) == 0.0  # a full step along the exact gradient arrives
+    found = formulas.theorem2(kl=3.0, gamma=0.1, gradient_bound=4.0, inexactness=0.5)
+    assert found == pytest.approx(0.5 + 0.9 * 3.0 + 0.01 * 16 / 2)
     bounds = formulas.theorem2_unrolled(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
     np.testing.assert_allclose(bounds, [4.0, 0.1 + 2.0 + 0.5, 0.75 * 2.6 + 0.5])
-    assert formulas.theorem2_averaged(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0]) == pytest.approx(
-        (16 / 2 * (0.25 + 0.0625) + 0.1 + 4) / 0.75
-    )
+    found = formulas.theorem2_averaged(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
+    assert found == pytest.approx((16 / 2 * (0.25 + 0.0625) + 0.1 + 4) / 0.75)
     for beta, dim, wanted in [(1, 1, -1 / 3), (2, 2, -1 / 3), (2, 1, -0.4), (1e9, 5, -0.5)]:
         assert formulas.kde_exponent(beta, dim) == pytest.approx(wanted)
     assert [rate.theorem for rate in formulas.rates_for("m", "bounded")] == ["Theorem 3", "Theorem 5"]
-    held = {letters: [rate.theorem for rate in formulas.RATES if rate.holds(letters)]
-            for letters in (("m",), ("m", "T"), ("m", "one step"), ("T", "m_t"))}  # fmt: skip
-    assert held == {("m",): [], ("m", "T"): ["Theorem 5"] * 2, ("m", "one step"): ["Theorem 3", "Theorem 4"],
-                    ("T", "m_t"): ["Theorem 6"]}  # fmt: skip
+    for letters, theorems in {("m",): [], ("m", "T"): ["Theorem 5"] * 2, ("m", "one step"): ["Theorem 3", "Theorem 4"],
+                              ("T", "m_t"): ["Theorem 6"]}.items():  # fmt: skip
+        assert [rate.theorem for rate in formulas.RATES if rate.holds(letters)] == theorems
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("T", "kl_forward")] == [-1.0]
     assert [rate.exponent(1, 2) for rate in formulas.rates_for("m", "tv")] == [-0.25]
     assert formulas.rates_for("N", "tv") == []
@@ -142,19 +150,16 @@ def test_p1_theorem_2_as_printed_is_false_and_the_proved_one_is_the_first_order_
     assert formulas.proved_inexactness(kl(after, exact), kl(p, after), kl(p, exact)) == pytest.approx(direct, rel=1e-12)
 
 
-@pytest.mark.parametrize(("eta", "at_1e5", "lemma", "slope"), [
-    (0.6, 1.04e-3, 1.8e-5, -0.6), (1.0, 6.05e-5, 1.0e-5, -0.9), (2.0, 2.00e-5, 1.33e-5, -1.0),
-])  # fmt: skip
-def test_p2_the_recurrence_of_lemma_8_falls_slower_than_the_lemma_says(eta, at_1e5, lemma, slope):
+def test_p2_the_recurrence_of_lemma_8_falls_slower_than_the_lemma_says():
     """M = 1, KL_1 = 1; T^-eta below 1, log T / T at 1 (slope -1 + 1/log T), 1/T above."""
-    gammas = np.minimum(1.0, eta / np.arange(1, 10**5))
-    values = formulas.theorem2_unrolled(1.0, gammas, np.ones(len(gammas)), np.zeros(len(gammas)))
-    early, late, printed = values[10**3 - 1], values[-1], eta**2 / (2 * eta - 1) / 10**5
-    assert (late, printed) == (pytest.approx(at_1e5, rel=5e-3), pytest.approx(lemma, rel=5e-3))
-    assert late > printed
-    assert np.log(late / early) / np.log(100) == pytest.approx(slope, abs=0.01)
-    if eta > 1:
-        assert (values <= max(1.0, eta**2 / (2 * eta - 2)) / np.arange(1, 10**5 + 1) * (1 + 1e-12)).all()
+    for eta, at_1e5, lemma, slope in [
+        (0.6, 1.04e-3, 1.8e-5, -0.6), (1.0, 6.05e-5, 1.0e-5, -0.9), (2.0, 2.00e-5, 1.33e-5, -1.0),
+    ]:  # fmt: skip
+        gammas = np.minimum(1.0, eta / np.arange(1, 10**5))
+        values = formulas.theorem2_unrolled(1.0, gammas, np.ones(len(gammas)), np.zeros(len(gammas)))
+        early, late, printed = values[10**3 - 1], values[-1], eta**2 / (2 * eta - 1) / 10**5
+        assert (late, printed) == (pytest.approx(at_1e5, rel=5e-3), pytest.approx(lemma, rel=5e-3)) and late > printed
+        assert np.log(late / early) / np.log(100) == pytest.approx(slope, abs=0.01)
 
 
 def test_p6_the_growth_of_the_appendix_is_too_slow_for_its_rate():
@@ -171,35 +176,19 @@ def test_p6_the_growth_of_the_appendix_is_too_slow_for_its_rate():
     assert slope(4.0) == pytest.approx(-1.0, abs=0.01)
 
 
-# An exact step contracts the forward KL (docs/explanation/mirror-descent.md)
-
-
-def check_contraction(p, before, after, gamma):
-    log_z = np.log((before ** (1 - gamma) * p**gamma).sum())
-    assert log_z <= 1e-12
-    assert kl(p, after) == pytest.approx((1 - gamma) * kl(p, before) + log_z, rel=1e-9, abs=1e-12)
-    assert kl(p, after) <= (1 - gamma) * kl(p, before) + 1e-12
-
-
-def test_full_batches_of_pmd_contract_it_on_their_particles():
+def test_full_batches_of_pmd_contract_the_forward_kl_on_their_particles():
     """On particles that stay a full batch is an exact step: p there is the weights of posterior over prior."""
     knobs = {"policy": "never", "schedule": "constant", "step_size": 0.3, "step_limit": 0.0, "num_particles": 200}
     session = Session(Recipe("gaussian", batch_size=20, budget=100, **knobs))
     target, frame = session.target, session.frame
-    log_p = target.log_likelihood(frame.particles, target.data_rows)
-    p = np.exp(log_p - log_p.max())
-    p /= p.sum()
+    p = np.exp(normalise(target.log_likelihood(frame.particles, target.data_rows)))
     for _ in range(4):
         before, frame = frame.weights, session.advance()
-        check_contraction(p, before, frame.weights, 0.3)
+        log_z = np.log((before**0.7 * p**0.3).sum())
+        assert log_z < 0 and kl(p, frame.weights) == pytest.approx(0.7 * kl(p, before) + log_z, rel=1e-9, abs=1e-12)
 
 
-WITH_A_CONSTANT_PART = ["steinis", "path_integration", "gf_ais"]  # pairs whose distances are sampled, leaders
-
-WITH_A_MATRIX = ["black_box_is"]  # of all pairs, of 500 points at most
-
-
-def test_every_method_that_runs_on_its_target_has_a_line_measured_at_several_sizes():
+def test_every_method_has_a_line_measured_at_several_sizes_and_exponents_are_its_slopes():
     found = plan()
     assert len({(line.name, size) for line, size in found}) == len(found)
     for line in LINES:
@@ -209,33 +198,6 @@ def test_every_method_that_runs_on_its_target_has_a_line_measured_at_several_siz
     target = make_target(TARGET)
     assert {line.method for line in LINES} == {name for name in METHODS if not METHODS[name].missing_in(target)}
     assert len({line.name for line in LINES}) == len(LINES)
-
-
-@pytest.fixture
-def one_thread():
-    """Each helper holds a block of its own, and whether one comes to help is chance."""
-    set_threads(1)
-    yield
-    set_threads(None)
-
-
-def one_method_a_default(line):
-    return line if line is PAPERS[0] else pytest.param(line, marks=pytest.mark.nightly)
-
-
-@pytest.mark.usefixtures("one_thread")
-@pytest.mark.parametrize("line", [*map(one_method_a_default, LINES)], ids=lambda line: line.name)
-def test_memory_grows_with_m_as_measured_in_bytes(line):
-    sizes = (200, 400, 800) if line.size != "num_components" else (10, 20, 40)
-    squared = line.method in WITH_A_MATRIX
-    sizes = (125, 250, 500) if squared else sizes
-    costs = [measure(line, Size(m), 1) for m in (sizes if line.size else (None,))]
-    assert all(cost.step_ms > 0 and cost.memory_kb > 0 for cost in costs)
-    if line.size and line.size != "num_components" and line.method not in WITH_A_CONSTANT_PART:
-        assert exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
-
-
-def test_exponents_are_slopes_of_the_right_measurements():
     costs = [Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
     costs += [Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
     costs += [Cost("a", 10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
@@ -246,6 +208,28 @@ def test_exponents_are_slopes_of_the_right_measurements():
     of_two_sizes = dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0}
     assert exponents(costs, "b") == pytest.approx(of_two_sizes)
     assert all(len({size.dim for each, size in plan("short") if each is line}) == 2 for line in PAPERS)
+
+
+@pytest.fixture
+def one_thread():
+    """Each helper holds a block of its own, and whether one comes to help is chance."""
+    set_threads(1)
+    yield
+    set_threads(None)
+
+
+@pytest.mark.usefixtures("one_thread")
+@pytest.mark.parametrize(
+    "line", [pytest.param(x, marks=() if x is LINES[0] else pytest.mark.nightly, id=x.name) for x in LINES]
+)
+def test_memory_grows_with_m_as_measured_in_bytes(line):
+    few, squared = line.size == "num_components", line.method == "black_box_is"  # of all pairs, of 500 points at most
+    sizes = (10, 20, 40) if few else (125, 250, 500) if squared else (200, 400, 800)
+    costs = [measure(line, Size(m), 1) for m in (sizes if line.size else (None,))]
+    assert all(cost.step_ms > 0 and cost.memory_kb > 0 for cost in costs)
+    # Pairs whose distances are sampled, and leaders, have a constant part.
+    if line.size and not few and line.method not in ("steinis", "path_integration", "gf_ais"):
+        assert exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
 
 
 RNG = np.random.default_rng(5)
@@ -272,19 +256,24 @@ def one_step(precision, blocks, h, mean, cov):
     return mean, cov
 
 
-@pytest.mark.parametrize(("blocks", "h"), [(BLOCKS, 0.1), (((0,), (1,), (2,)), 1.0), (((0, 1, 2),), 1.0)])
-def test_the_exact_decrease_is_that_of_the_moments(blocks, h):
-    known, mean, cov = Theory(A, blocks, h), np.array([3.0, -2.0, 5.0]), 4.0 * np.eye(3)
+def best_cov(blocks):
+    """Of the product of Gaussians nearest to the target."""
     best = np.zeros((3, 3))
     for block in map(list, blocks):
         best[np.ix_(block, block)] = np.linalg.inv(A[np.ix_(block, block)])
-    least, found = kl_to(A, np.zeros(3), best), []
+    return best
+
+
+@pytest.mark.parametrize(("blocks", "h"), [(BLOCKS, 0.1), (((0,), (1,), (2,)), 1.0), (((0, 1, 2),), 1.0)])
+def test_the_exact_decrease_is_that_of_the_moments(blocks, h):
+    known, mean, cov = Theory(A, blocks, h), np.array([3.0, -2.0, 5.0]), 4.0 * np.eye(3)
+    least = kl_to(A, np.zeros(3), best_cov(blocks))
     for value, _ in known.exact(mean, 4.0, 400 if h == 1.0 else 40):
-        found.append(kl_to(A, mean, cov) - least)
-        assert value == pytest.approx(found[-1], rel=1e-9, abs=1e-12)
+        found = kl_to(A, mean, cov) - least
+        assert value == pytest.approx(found, rel=1e-9, abs=1e-12)
         mean, cov = one_step(A, blocks, h, mean, cov)
     if h == 1.0:
-        assert found[-1] == pytest.approx(known.floor, rel=1e-6)
+        assert found == pytest.approx(known.floor, rel=1e-6)
 
 
 @pytest.mark.parametrize(("blocks", "h"), [(BLOCKS, 1.5), (((0,), (1,), (2,)), 0.5), (((0, 1, 2),), 0.05)])
@@ -318,15 +307,11 @@ def test_the_rate_is_reached_and_the_floor_falls_like_the_square_of_h():
 
 
 def test_what_is_measured_of_particles_is_the_kl_of_their_moments():
-    known = Theory(A, BLOCKS, 0.1)
+    known, mean = Theory(A, BLOCKS, 0.1), np.array([0.5, -1.0, 0.2])
     factor = np.diag([1.0, 2.0, 0.5])
     factor[2, 0] = 0.3
-    particles = RNG.standard_normal((50_000, 3)) @ factor.T + [0.5, -1.0, 0.2]
-    cov = factor @ factor.T
-    best = np.zeros((3, 3))
-    for block in map(list, BLOCKS):
-        best[np.ix_(block, block)] = np.linalg.inv(A[np.ix_(block, block)])
-    expected = kl_to(A, np.array([0.5, -1.0, 0.2]), cov) - kl_to(A, np.zeros(3), best)
+    particles = RNG.standard_normal((50_000, 3)) @ factor.T + mean
+    expected = kl_to(A, mean, factor @ factor.T) - kl_to(A, np.zeros(3), best_cov(BLOCKS))
     assert known.measured(particles) == pytest.approx(expected, rel=0.02)
 
 
@@ -340,9 +325,8 @@ def test_runs_fall_as_the_theory_says_and_stop_at_its_floor():
     assert len(off) == 2 * 3 * 30 and np.abs(off).max() < 6 and abs(off.mean()) < 1.5
     for entry, h in zip(found.summary, (0.8, 0.4, 0.2), strict=True):
         assert entry["h"] == h and entry["above the bound"] == 0
-        assert entry["floor measured"] == pytest.approx(
-            entry["floor"] + entry["of which m is finite"], rel=0.15, abs=2e-3
-        )
+        floor = entry["floor"] + entry["of which m is finite"]
+        assert entry["floor measured"] == pytest.approx(floor, rel=0.15, abs=2e-3)
         assert entry["measured"] < 1.05 * entry["rate per unit of time"] < 1.05 * entry["by constants"] < 1.05
     assert found.summary[0]["floor measured"] > 3 * found.summary[1]["floor measured"]
     (chart,) = found.pictures

@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
+import pmdviz
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
+from pmdviz.export.options import Look
 from tests.export.conftest import KINDS
 from tests.support.tables import looped, refused
 
@@ -38,16 +40,53 @@ def test_every_kind_of_file_is_written_and_told_of(run, tmp_path, suffix):
 
 
 @looped(
-    "path, more, words",
-    [(None, {}, "got None"), (3, {}, "got 3"), ("x.csv", {"progress": 3}, "progress must be a function")],
+    "given, words",
+    [
+        ({"size": "wide"}, "size must be WIDTHxHEIGHT in px, or one of 1920x1080, 960x540, square; got 'wide'"),
+        ({"size": 960}, "got 960"),
+        ({"size": "960x540", "width": 960}, "size already sets width and height; leave out width"),
+        ({"layers": "exakt"}, "unknown layer 'exakt'; did you mean 'exact'?"),
+        ({"layers": 3}, "layers must be names"),
+        ({"frames": 5, "every": 2}, "give frames or every, not both; got frames=5, every=2"),
+        ({"frames": 1}, "frames must be at least 2"),
+        ({"themes": "dark"}, "unknown export option 'themes'; did you mean 'theme'?"),
+    ],
 )
-def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
-    refused(words, run.export, path, **more)
+def test_an_option_that_cannot_be_used_is_said_in_a_sentence(given, words, tmp_path):
+    refused(words, check, tmp_path / "film.gif", given)
+
+
+@looped("suffix", KINDS)
+def test_an_option_without_effect_is_refused(suffix, tmp_path):
+    writer, usual = WRITERS[suffix], Look.checked({}).as_dict()
+    assert set(writer.options) <= set(usual)
+    for name in usual:
+        given = {name: usual[name]}
+        if name in writer.options:
+            assert check(tmp_path / f"x{suffix}", given)[1] == Look.checked({})
+        else:
+            refused(f"option {name} is not supported for a {suffix} file", check, tmp_path / f"x{suffix}", given)
+
+
+def test_a_scene_that_cannot_be_drawn_is_said_before_any_work(tmp_path):
+    run = pmdviz.run(target="logistic", budget=200, floor=False, num_particles=50)
+    race = pmdviz.race(methods=["pmd:num_particles=50"], target="logistic", budget=200, seeds=1)
+    for options, words in (
+        ({"scene": "lattice"}, "scene 'lattice' cannot be drawn of method .* on target 'logistic'"),
+        ({"horizontal": 9}, "numbered 1 to 3; got 9"),
+        ({"horizontal": 2}, "horizontal and vertical must be different"),
+        ({"scene": "mariginals"}, "did you mean .marginals."),
+    ):
+        for what in (run, race):
+            refused(words, what.export, tmp_path / "film.gif", **options)
+    assert not [*tmp_path.iterdir()]
 
 
 @looped(
     "name, words",
     [
+        (None, "got None"),
+        (3, "got 3"),
         ("film.gfi", "unknown kind of file: '.gfi'; did you mean '.gif'?"),
         ("film", "unknown kind of file: "),
         (".gif", "a file needs a name before its suffix, such as film.gif; got '"),
@@ -59,10 +98,10 @@ def test_what_is_no_path_and_no_function_is_refused(run, path, more, words):
 )
 def test_a_place_that_cannot_be_written_to_is_said_before_the_work(run, tmp_path, name, words):
     (tmp_path / "folder.gif").mkdir(exist_ok=True)
-    told = []
-    with pytest.raises(InputError) as error:
-        run.export(tmp_path / name, progress=lambda *share: told.append(share))
-    assert words in str(error.value) and told == []
+    place, told = tmp_path / name if isinstance(name, str) else name, []
+    refused(words, run.export, place, progress=lambda *share: told.append(share))
+    assert told == []
+    refused("progress must be a function", run.export, tmp_path / "x.csv", progress=3)
 
 
 def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
@@ -75,10 +114,8 @@ Usage = namedtuple("Usage", "total used free")
 
 def test_a_disk_that_is_too_full_is_said_before_the_work(run, tmp_path, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**9, 10**9 - 20_500_000, 20_500_000))
-    told = []
-    with pytest.raises(InputError, match=r"up to 13.0 MB may be needed, and 20.5 MB are free, 20.0 MB of which are to"):
-        run.export(tmp_path / "film.gif", progress=lambda *share: told.append(share))
-    assert told == []
+    words = "up to 13.0 MB may be needed, and 20.5 MB are free, 20.0 MB of which are to"
+    refused(words, run.export, tmp_path / "film.gif", progress=lambda *share: pytest.fail("it began"))
     assert run.export(tmp_path / "small.gif", **SMALL).exists()
 
 
@@ -114,12 +151,13 @@ def test_cancel_leaves_the_old_file_and_no_other(run, tmp_path, suffix):
 def test_a_missing_library_is_said_with_the_cure_before_the_work(tmp_path, monkeypatch, suffix):
     true_find = importlib.util.find_spec
     for module, extra in WRITERS[suffix].needs:
-        with monkeypatch.context() as patch:
-            patch.setattr(
-                importlib.util, "find_spec", lambda name, lost=module: None if name == lost else true_find(name)
-            )
-            with pytest.raises(InputError) as error:
-                check(tmp_path / f"film{suffix}", {})
+
+        def find(name, lost=module):
+            return None if name == lost else true_find(name)
+
+        with monkeypatch.context() as patch, pytest.raises(InputError) as error:
+            patch.setattr(importlib.util, "find_spec", find)
+            check(tmp_path / f"film{suffix}", {})
         words = f"writing {suffix} needs {module}; to install it: {sys.executable} -m pip install '"
         assert str(error.value).startswith(words)
         assert str(error.value).removeprefix(words).removesuffix("'") in EXTRAS[extra]

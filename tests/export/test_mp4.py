@@ -4,10 +4,9 @@ import sys
 
 import pytest
 
-from pmdviz.errors import InputError
 from pmdviz.export import check
 from pmdviz.export import writers as mp4
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 pytestmark = pytest.mark.ci
 imageio_ffmpeg = pytest.importorskip("imageio_ffmpeg")
@@ -31,20 +30,16 @@ def test_a_film_that_every_player_shows(run, tmp_path):
 
 
 def test_odd_sizes_are_refused_before_the_work(tmp_path):
-    with pytest.raises(InputError, match="width and height of an MP4 must be even, such as 962x540; got 961x540"):
-        check(tmp_path / "film.mp4", {"width": 961})
-
-
-def encoder(monkeypatch, script):
-    """Put a few lines of Python in the place of ffmpeg."""
-    monkeypatch.setattr(mp4, "_command", lambda look, path: [sys.executable, "-c", script, str(path)])
+    words = "width and height of an MP4 must be even, such as 962x540; got 961x540"
+    refused(words, check, tmp_path / "film.mp4", {"width": 961})
 
 
 @looped("before", ["", "sys.stdin.buffer.read(); "])
 def test_an_encoder_that_fails_is_quoted_and_leaves_no_file(run, tmp_path, monkeypatch, before):
-    encoder(monkeypatch, f"import sys; {before}sys.stderr.write('well\\nNo space left on device'); sys.exit(1)")
-    with pytest.raises(InputError, match=r"cannot write '.*film.mp4': No space left on device"):
-        run.export(tmp_path / "film.mp4", **SIZE, frames=3)
+    script = f"import sys; {before}sys.stderr.write('well\\nNo space left on device'); sys.exit(1)"
+    monkeypatch.setattr(mp4, "_command", lambda look, path: [sys.executable, "-c", script, str(path)])
+    words = "cannot write '.*film.mp4': No space left on device"
+    refused(words, run.export, tmp_path / "film.mp4", **SIZE, frames=3)
     assert [*tmp_path.iterdir()] == []
 
 

@@ -3,32 +3,23 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as arrays
 
+import pmdviz
 from pmdviz.export.films import Film, traces_of
 from pmdviz.export.options import Look
-from pmdviz.export.player import GAP, INSIDE_DOTS, STEPS, Numbers, Page, quantised, scale
+from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Page
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import merged, opened, unpacked
 
-FLOATS = arrays.arrays(np.float32, st.integers(0, 20), elements=st.floats(-1e4, 1e4, width=32))
 
-
-@given(FLOATS)
-def test_numbers_come_back_to_half_a_step(values):
-    low, step = scale([values])
-    numbers = quantised(values, low, step)
-    assert numbers.dtype == np.uint16 and (numbers <= STEPS).all()
-    np.testing.assert_allclose(low + step * numbers, values, atol=0.501 * step)
-
-
-def test_the_same_array_is_stored_once():
+def test_the_same_array_is_stored_once_and_so_is_a_column_that_grows_when_the_longest_comes_first():
     numbers = Numbers()
     one, two = np.array([1, 2, 3], np.uint16), np.array([4], np.uint16)
     assert [numbers.put(each) for each in (one, two, one.copy())] == [[0, 3], [3, 1], [0, 3]]
     assert unpacked(numbers.text()).tolist() == [1, 2, 3, 4]
+    numbers, long, other = Numbers(), np.array([1, 2, 3, 4], np.uint16), np.array([1, 2, 5], np.uint16)
+    assert [numbers.put(each, "x") for each in (long, long[:2], long[:0], other)] == [[0, 4], [0, 2], [0, 0], [4, 3]]
+    assert unpacked(numbers.text()).tolist() == [*long, *other]
 
 
 @pytest.fixture(scope="module")
@@ -38,13 +29,6 @@ def scenes(run):
 
 def page(run, scenes, **options):
     return Page(Film(run, Look.checked(options)), scenes)
-
-
-def test_a_column_that_grows_is_stored_once_when_the_longest_comes_first():
-    numbers = Numbers()
-    long, other = np.array([1, 2, 3, 4], np.uint16), np.array([1, 2, 5], np.uint16)
-    assert [numbers.put(each, "x") for each in (long, long[:2], long[:0], other)] == [[0, 4], [0, 2], [0, 0], [4, 3]]
-    assert unpacked(numbers.text()).tolist() == [*long, *other]
 
 
 @pytest.mark.parametrize("traces", ["tv", "kl"])
@@ -79,34 +63,40 @@ def test_the_payload_holds_the_pictures_of_every_frame(run, scenes, traces):
         assert (before == after) == (not between & {scene.iteration - 1, scene.iteration})
 
 
+def film_in(text):
+    return re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
+
+
+def test_a_player_carries_the_image_of_every_frame(tmp_path):
+    run = pmdviz.run(target="logistic", budget=500, floor=False, num_particles=100)
+    path = run.export(tmp_path / "film.html", frames=2, traces="mean_error")
+    film = json.loads(film_in(path.read_text(encoding="utf-8")))
+    first, last = (opened(film, film["frames"][k])["marks"]["image"]["columns"] for k in (0, -1))
+    expected = Film(run, Look.checked({}), all_floors=False).last_scene().columns.image.values
+    np.testing.assert_allclose(last["values"], expected.ravel(), atol=1e-4)
+    assert last["shape"] == [*expected.shape] and not np.array_equal(first["values"], last["values"])
+
+
 def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_nothing(run, scenes, tmp_path):
     text = page(run, scenes).html()
     assert not re.search(r"<(script|img|iframe|source)[^>]*\ssrc=|<link[^>]*\shref=|@import|url\(\s*['\"]?http", text)
     assert "import pmdviz" in text and "iteration 0, 0 of 1,200 observations used" in text
-    film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
-    assert json.loads(film)["fps"] == 20
+    assert json.loads(film_in(text))["fps"] == 20
     odd = [scene._replace(words="</script><b>", note="<!--<script>") for scene in scenes]
     text = page(run, odd).html()
     assert text.count("</script><b>") == 0
-    film = re.search(r'<script type="application/json" id="film">(.*?)</script>', text, flags=re.S)[1]
+    film = film_in(text)
     assert "<" not in film and "<!--<script>" in str(json.loads(film))
     assert "&lt;/script&gt;&lt;b&gt;" in text
 
 
-FRAMES = 5
-
-
 def with_steps(run, **options):
-    film = Film(run, Look.checked({"frames": FRAMES, "traces": "none", **options}), all_floors=False)
+    film = Film(run, Look.checked({"frames": 5, "traces": "none", **options}), all_floors=False)
     return Page(film, film.scenes())
 
 
-@pytest.fixture(scope="module")
-def made(run):
-    return with_steps(run)
-
-
-def test_every_frame_has_its_step_in_numbers_that_add_up(made):
+def test_every_frame_has_its_step_in_numbers_that_add_up_unless_steps_are_left_out(run):
+    made = with_steps(run)
     numbers = unpacked(made.payload["numbers"])
 
     def read(place):
@@ -133,9 +123,6 @@ def test_every_frame_has_its_step_in_numbers_that_add_up(made):
         assert kept["lines"]["after"]["x"] == drawn["x"]  # stored once
         assert len(told["dots"]["row"]) <= INSIDE_DOTS + 1
     assert not any(scene.steps for scene in made.scenes)  # the frames are let go of
-
-
-def test_the_page_has_the_panel_and_its_script_unless_it_is_left_out(made, run):
     text = made.html()
     assert made.payload["inside"] and "inside_view = " in text
     without = with_steps(run, inside=False)

@@ -32,7 +32,6 @@ def log_normal(x, mean, sd):
 
 
 def random_kernel(rng, dim, size=0.5):
-    """A full lower-triangular factor."""
     return np.linalg.cholesky(np.cov(rng.normal(size=(dim, 4 * dim + 4))).reshape(dim, dim)) * size
 
 

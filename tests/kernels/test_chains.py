@@ -37,15 +37,6 @@ def test_a_trajectory_that_diverges_is_refused_and_the_next_starts_where_it_was(
     assert np.array_equal(found.draws[0], start[0]) and np.array_equal(found.draws[1], alone.draws[0])
 
 
-def test_no_trajectory_is_begun_once_enough_was_asked(rng):
-    target = make_target("gaussian", num_data=30)
-    start, ones = start_of(target, np.zeros(2)), np.ones(2)
-    for most, made in ((1, 1), (5, 1), (6, 2), (10, 2), (11, 3), (10**9, 8)):
-        found = hamiltonian(target.model, target.data, start, np.ones((8, 2)), np.full(8, 4), np.zeros(8), 0.01, ones,
-                            FAR * ones, most)  # fmt: skip
-        assert found.made == made, "each asks for four gradients and a value"
-
-
 def test_normals_become_uniforms(rng):
     normals = np.concatenate([rng.standard_normal(100), [-40.0, 40.0, 0.0]])
     np.testing.assert_allclose(uniforms_of(normals), [NormalDist().cdf(z) for z in normals], rtol=1e-9, atol=1e-300)

@@ -17,19 +17,23 @@ def two(m=300, gap=8.0, seed=0):
     return points, side
 
 
-def equal(m):
-    return np.full(m, 1 / m)
+def clusters(points, centres, k=2):
+    return clustered(points, np.full(len(points), 1 / len(points)), np.array(centres), k)
 
 
 def agree(labels, side):
     return max(np.mean((labels == 1) == side), np.mean((labels == 0) == side))
 
 
-def test_two_clusters_of_unlike_shape_are_found_whatever_the_first_seed():
+def test_two_clusters_of_unlike_shape_are_found_whatever_the_first_seed_and_labels_have_no_gaps():
     points, side = two()
     for first in (0, 1, 2, 150):
-        labels = clustered(points, equal(300), np.array([first, *range(0, 300, 10)]), 2)
+        labels = clusters(points, [first, *range(0, 300, 10)])
         assert labels.dtype == np.int64 and agree(labels, side) > 0.99
+    assert not clusters(points, range(9), 1).any(), "one cluster is all"
+    for k in (2, 3, 4):
+        labels = clusters(points, range(0, 300, 10), k)
+        assert np.array_equal(np.unique(labels), np.arange(labels.max() + 1)) and labels.max() < k
 
 
 def test_clusters_that_cross_are_told_apart_by_their_slant():
@@ -37,16 +41,7 @@ def test_clusters_that_cross_are_told_apart_by_their_slant():
     z, side = rng.standard_normal((600, 2)) * [3.0, 0.1], np.arange(600) < 300
     points = np.where(side[:, None], z @ [[1, 1], [-1, 1]], z @ [[1, -1], [1, 1]]) / np.sqrt(2)
     far = np.abs(z[:, 0]) > 1  # where they cross nobody can tell
-    labels = clustered(points, equal(600), np.arange(0, 600, 10), 2)
-    assert agree(labels[far], side[far]) > 0.95
-
-
-def test_one_cluster_is_all_and_labels_have_no_gaps():
-    points, _ = two()
-    assert not clustered(points, equal(300), np.arange(9), 1).any()
-    for k in (2, 3, 4):
-        labels = clustered(points, equal(300), np.arange(0, 300, 10), k)
-        assert np.array_equal(np.unique(labels), np.arange(labels.max() + 1)) and labels.max() < k
+    assert agree(clusters(points, range(0, 600, 10))[far], side[far]) > 0.95
 
 
 @pytest.mark.parametrize("d", [1, 2, 7])
@@ -57,9 +52,6 @@ def test_moments_are_numpy_s(d):
     mean, covariance = moments(points, weights)
     np.testing.assert_allclose(mean, weights @ points, rtol=1e-14)
     np.testing.assert_allclose(covariance, np.cov((points - 1e6).T, aweights=weights, ddof=0).reshape(d, d), atol=1e-9)
-
-
-#
 
 
 def naive(particles, weights, centres, scale, count, share=1.0, effective=1.0):
@@ -97,13 +89,10 @@ def test_a_neighbourhood_ends_where_it_holds_enough(share, effective, rng):
     assert changed < 1e-12 if effective == 500 else changed > 1e-3
 
 
-def test_ties_go_to_the_lower_index():
+def test_ties_go_to_the_lower_index_and_neighbourhoods_without_weight_are_left_out():
     particles, weights = np.array([[0.0], [1.0], [-1.0], [1.0]]), np.array([1.0, 1.0, 1.0, 0.0])
     result = pooled_local_covariance(particles, weights, np.array([0]), np.ones(1), 3)
     np.testing.assert_allclose(result, [[2 / 3]])  # 0, 1 and -1, not the second 1
-
-
-def test_neighbourhoods_without_weight_are_left_out():
     particles, weights = np.array([[0.0], [1.0], [10.0], [14.0]]), np.array([0.0, 0.0, 1.0, 1.0])
     assert pooled_local_covariance(particles, weights, np.array([0, 2]), np.ones(1), 2) == [[4.0]]
     assert pooled_local_covariance(particles, weights, np.array([0]), np.ones(1), 2) == [[0.0]]

@@ -19,8 +19,7 @@ PATIENCE_S = 60
 
 @pytest.fixture
 def queue(monkeypatch):
-    """A compiler with calls of four groups, none of them in the cache; other processes note the order."""
-    order, compiled, gate, begun = [], set(), threading.Event(), threading.Event()
+    order, compiled, gate = [], set(), threading.Event()
 
     def make(words):
         if words not in compiled:
@@ -31,7 +30,6 @@ def queue(monkeypatch):
             self.niceness = 0
 
         def compile(self, call, niceness):
-            begun.set()
             assert gate.wait(PATIENCE_S)
             order.append((call.words, niceness))
             compiled.add(call.words)
@@ -46,7 +44,7 @@ def queue(monkeypatch):
     monkeypatch.setattr(compiling, "Process", Noting)
     monkeypatch.setattr(compiling, "SECONDS", {call.words: 1.0 for call in found})
     made = Compiler(lanes=1)
-    made.order, made.gate, made.begun = order, gate, begun
+    made.order, made.gate = order, gate
     return made
 
 
@@ -78,46 +76,20 @@ def test_seconds_left_follow_the_measured_times_down_to_none(queue):
     assert queue.seconds_left(("svgd",)) == 0.0
 
 
-def test_a_kernel_that_is_compiled_meanwhile_does_not_disturb_the_seconds_left(queue, monkeypatch):
-    class Meanwhile(dict):
-        def get(self, *args):
-            queue.gate.set()
-            threading.Event().wait(0.05)  # the other thread compiles a kernel and, were it wrong, notes its seconds
-            return super().get(*args)
-
-    queue.gate.set()
-    assert queue.wait(("svgd",), PATIENCE_S)
-    queue.gate.clear()
-    queue.begun.clear()
-    queue.ask(("banana",))
-    assert queue.begun.wait(PATIENCE_S)
-    monkeypatch.setattr(compiling, "SECONDS", Meanwhile(compiling.SECONDS))
-    assert queue.seconds_left(("banana",)) > 0.0
-
-
 def test_what_no_other_process_compiles_is_compiled_here(queue, monkeypatch):
     made = []
-    monkeypatch.setattr(compiling, "Process", Process)
-    monkeypatch.setattr(compiling.sys, "executable", "no-such-program")
     call = Call("one", "one", lambda: made.append(compiling._this_thread.__dict__.get("only_loads")))
-    monkeypatch.setattr(compiling, "calls", lambda: [call])
-    monkeypatch.setattr(compiling, "_is_loaded", lambda call: False)
-    assert queue.wait(("one",), PATIENCE_S)
-    assert made == [None]
+    for name, value in (("Process", Process), ("calls", lambda: [call]), ("_is_loaded", lambda call: False)):
+        monkeypatch.setattr(compiling, name, value)
+    monkeypatch.setattr(compiling.sys, "executable", "no-such-program")
+    assert queue.wait(("one",), PATIENCE_S) and made == [None]
 
 
-def test_another_process_compiles_a_call_and_a_thread_that_only_loads_none():
+def test_another_process_compiles_and_is_replaced_when_it_died_and_a_thread_that_only_loads_compiles_none(caplog):
     with only_loading(), pytest.raises(NotCached):
         _top.compile("(float32[::1], float32[::1], float32)")
-    call = next(call for call in calls() if call.words == "step limit")
-    process = Process()
+    call, process = next(call for call in calls() if call.words == "step limit"), Process()
     assert process.compile(call, compiling.LOWEST) > 0.0
-    process.end()
-
-
-def test_a_process_that_died_is_replaced_and_the_log_says_why(caplog, monkeypatch):
-    call = next(call for call in calls() if call.words == "step limit")
-    process = Process()
     assert process.compile(Call("none", "no such call", None), compiling.LOWEST) is None
     assert "no such call" in caplog.text, "the last line of its traceback"
     assert process.compile(call, compiling.FOR_A_CALLER) > 0.0
@@ -135,7 +107,6 @@ assert cholesky(np.eye(2)[None]).shape == (1, 2, 2)
 
 
 def test_without_a_folder_for_them_kernels_are_kept_in_a_temporary_one(tmp_path):
-    """A cache folder that is a file cannot be written by anybody, whoever runs the test."""
     (tmp_path / "file").touch()
     environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "file"), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-c", THIN.format(folder=str(tmp_path))]

@@ -1,4 +1,4 @@
-"""Gaussian processes, sparse and for two classes, against plain formulas, which invert matrices, and scikit-learn."""
+"""Gaussian processes and their factors against NumPy, plain formulas that invert matrices, and scikit-learn."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,9 @@ from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
 
 from pmdviz.kernels import gaussian_processes
+from pmdviz.kernels.factors import cholesky as small_cholesky
+from pmdviz.kernels.factors import inverse, precision
+from pmdviz.kernels.gaussian_processes import add_products, cholesky, forward
 from tests.support.tables import looped
 
 NOISE, KEPT, POWER = 0.01, 0.7, 1.9
@@ -17,17 +20,14 @@ def rbf(x, z):
 
 
 def posed(seed=0, m=3, num=7, size=11, k=2):
-    """Inducing inputs, their factors, a posterior that is not the prior, and rows."""
     rng = np.random.default_rng(seed)
-    inputs, rows = rng.normal(size=(m, num, k)), rng.normal(size=(size, k + 1))
-    root = rng.normal(size=(m, num, num))
+    inputs, rows, root = (rng.normal(size=shape) for shape in ((m, num, k), (size, k + 1), (m, num, num)))
     precision = np.eye(num) + root @ root.transpose(0, 2, 1)
     natural = np.concatenate([np.tril(precision), rng.normal(size=(m, num, 1))], axis=2)
     return inputs, gaussian_processes.factorised(inputs), natural, rows
 
 
 def full(natural):
-    """Precision and linear term."""
     lower = natural[:, :-1]
     return lower + np.tril(lower, -1).T, natural[:, -1]
 
@@ -36,16 +36,19 @@ def features(inputs, factor, x):
     return np.linalg.inv(factor) @ rbf(inputs, x)
 
 
-def test_factors_are_of_the_kernel_matrix():
+def test_factors_are_of_the_kernel_matrix_and_whitened_columns_are_those_of_their_inverse():
     inputs, factors, _, _ = posed()
     for z, factor in zip(inputs, factors, strict=True):
+        covariance = rbf(z, z) + gaussian_processes.JITTER * np.eye(len(z))
+        np.testing.assert_allclose(factor @ factor.T, covariance, atol=1e-13)
         assert np.array_equal(factor, np.tril(factor))
-        np.testing.assert_allclose(
-            factor @ factor.T, rbf(z, z) + gaussian_processes.JITTER * np.eye(len(z)), atol=1e-13
-        )
-    np.testing.assert_allclose(
-        gaussian_processes.covariances(inputs[0], inputs[1]), rbf(inputs[0], inputs[1]), rtol=1e-13
-    )
+    found = gaussian_processes.covariances(inputs[0], inputs[1])
+    np.testing.assert_allclose(found, rbf(inputs[0], inputs[1]), rtol=1e-13)
+    columns = np.random.default_rng(4).normal(size=(3, 7, 5))
+    before, expected = columns.copy(), np.linalg.inv(factors[0]) @ columns
+    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns), expected, rtol=1e-8, atol=1e-8)
+    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns[0]), expected[0], rtol=1e-8, atol=1e-8)
+    assert np.array_equal(columns, before)
 
 
 @looped("corrected", [True, False])
@@ -60,12 +63,11 @@ def test_a_tilted_posterior_is_the_product_of_its_factors(corrected, num):
         precision, linear = full(natural[i])
         precision = KEPT * precision + (1 - KEPT) * np.eye(num) + POWER * (a / variance) @ a.T
         linear = KEPT * linear + POWER * (a / variance) @ y
-        np.testing.assert_allclose(full(new[i])[0], precision, rtol=1e-9, atol=1e-9)
-        np.testing.assert_allclose(full(new[i])[1], linear, rtol=1e-9, atol=1e-9)
+        for found, expected in zip(full(new[i]), (precision, linear), strict=True):
+            np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
         partition = 0.5 * linear @ np.linalg.inv(precision) @ linear - 0.5 * np.linalg.slogdet(precision)[1]
-        assert partitions[i] == pytest.approx(partition, rel=1e-10)
         base = -0.5 * POWER * (np.log(2 * np.pi * variance) + y**2 / variance).sum()
-        assert bases[i] == pytest.approx(base, rel=1e-10)
+        assert [partitions[i], bases[i]] == pytest.approx([partition, base], rel=1e-10)
 
 
 def test_predictions_are_those_of_the_conditional_gaussian():
@@ -82,18 +84,7 @@ def test_predictions_are_those_of_the_conditional_gaussian():
         assert np.array_equal(choleskys[i], np.tril(choleskys[i]))
 
 
-def test_whitened_columns_are_those_of_the_inverse_factor():
-    _, factors, _, _ = posed()
-    columns = np.random.default_rng(4).normal(size=(3, 7, 5))
-    before = columns.copy()
-    expected = np.linalg.inv(factors[0]) @ columns
-    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns), expected, rtol=1e-8, atol=1e-8)
-    np.testing.assert_allclose(gaussian_processes.whitened(factors[0], columns[0]), expected[0], rtol=1e-8, atol=1e-8)
-    assert np.array_equal(columns, before)
-
-
 def posed_classes(n=30, k=2, m=6, seed=0):
-    """Hyperparameters, features, and classes that hang on the first of them."""
     rng = np.random.default_rng(seed)
     x = rng.standard_normal((n, k))
     y = np.where(x[:, 0] + 0.5 * rng.standard_normal(n) > 0, 1.0, -1.0)
@@ -117,12 +108,11 @@ def naive(theta, x, y):
     return -0.5 * a @ f + np.log(expit(y * f)).sum() - 0.5 * np.linalg.slogdet(np.eye(len(y)) + cov * w)[1]
 
 
-@pytest.mark.parametrize("n, k", [(30, 2), (29, 4), (5, 1), (2, 1)])
+@looped("n, k", [(30, 2), (29, 4), (5, 1), (2, 1)])
 def test_the_marginal_likelihood_is_the_plain_formulas(n, k):
     theta, x, y = posed_classes(n, k)
-    np.testing.assert_allclose(
-        gaussian_processes.gp_log_marginal(theta, x, y), [naive(t, x, y) for t in theta], rtol=1e-9
-    )
+    found = gaussian_processes.gp_log_marginal(theta, x, y)
+    np.testing.assert_allclose(found, [naive(t, x, y) for t in theta], rtol=1e-9)
 
 
 def test_chances_are_scikit_learns():
@@ -143,14 +133,78 @@ def test_the_extremes_of_theta_are_finite_and_nan_has_no_density():
     corners = np.array([[a, b, c] for a in (-1e3, 40.0) for b in (-50.0, 1e6) for c in (-np.inf, 0.0, 25.0)])
     found = gaussian_processes.gp_log_marginal(corners, x, y)
     assert np.isfinite(found).all() and (found < 0).all()
-    independent = len(y) * np.log(0.5)  # without a latent function, each class is a fair coin
-    assert gaussian_processes.gp_log_marginal(np.array([[0.0, 0.0, -gaussian_processes.REACH]]), x, y)[
-        0
-    ] == pytest.approx(independent, rel=1e-9)
-    assert gaussian_processes.gp_log_marginal(np.array([[0.0, np.nan, 0.0]]), x, y)[0] == -np.inf
+    no_latent, broken = [0.0, 0.0, -gaussian_processes.REACH], [0.0, np.nan, 0.0]
+    found = gaussian_processes.gp_log_marginal(np.array([no_latent, broken]), x, y)
+    assert found[0] == pytest.approx(len(y) * np.log(0.5), rel=1e-9) and found[1] == -np.inf, (
+        "each class is a fair coin"
+    )
 
 
-def test_the_bits_do_not_hang_on_company():
-    theta, x, y = posed_classes(m=16)
-    alone = np.concatenate([gaussian_processes.gp_log_marginal(t[None], x, y) for t in theta])
-    assert np.array_equal(alone, gaussian_processes.gp_log_marginal(theta, x, y))
+SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 33]
+
+
+def positive(num, seed=0):
+    root = np.random.default_rng(seed).normal(size=(num, num))
+    return root @ root.T + num * np.eye(num)
+
+
+@looped("num", SIZES)
+@looped("n", [1, 5, 16])
+def test_products_are_added_to_the_lower_triangle(num, n):
+    rng = np.random.default_rng(1)
+    left, rows, target = rng.normal(size=(num, n)), rng.normal(size=(num, n)), rng.normal(size=(num, num))
+    expected = np.tril(target + 0.7 * left @ rows.T)
+    add_products(target, left, rows, 0.7)
+    np.testing.assert_allclose(np.tril(target), expected, rtol=1e-12, atol=1e-12)
+
+
+@looped("num", SIZES)
+@looped("n", [1, 9])
+def test_a_solve_is_that_of_the_triangle(num, n):
+    rng = np.random.default_rng(2)
+    factor, columns = np.linalg.cholesky(positive(num)), rng.normal(size=(num, n))
+    expected = np.linalg.solve(factor, columns)
+    forward(factor, columns)
+    np.testing.assert_allclose(columns, expected, rtol=1e-11, atol=1e-13)
+
+
+@looped("num", SIZES)
+def test_a_factor_is_numpy_s(num):
+    matrix = positive(num, 3)
+    expected = np.linalg.cholesky(matrix)
+    cholesky(matrix)
+    np.testing.assert_allclose(np.tril(matrix), expected, rtol=1e-12, atol=1e-13)
+
+
+def test_a_pivot_that_rounding_made_negative_leaves_numbers():
+    matrix = np.ones((6, 6))
+    matrix[5, 5] = 1 - 1e-12
+    cholesky(matrix)
+    assert np.isfinite(np.tril(matrix)).all() and matrix[5, 5] > 0
+
+
+@pytest.fixture
+def matrices():
+    roots = {d: np.random.default_rng(d).normal(size=(3, d, 2 * d + 1)) for d in (1, 2, 5, 30)}
+    return {d: root @ root.transpose(0, 2, 1) for d, root in roots.items()}
+
+
+def test_factors_and_inverses_are_numpy_s(matrices):
+    for d, many in matrices.items():
+        tolerance = {"rtol": 1e-10, "atol": 1e-12, "err_msg": f"d = {d}"}
+        before, factors = many.copy(), small_cholesky(many)
+        np.testing.assert_allclose(factors, np.linalg.cholesky(many), **tolerance)
+        np.testing.assert_array_equal(small_cholesky(many[0].T), factors[0])
+        np.testing.assert_allclose(inverse(factors[0]), np.linalg.inv(factors[0]), **tolerance)
+        np.testing.assert_allclose(precision(many[0]), np.linalg.inv(many[0]), **tolerance)
+        np.testing.assert_array_equal(many, before)
+
+
+def test_the_upper_triangle_is_not_read():
+    np.testing.assert_array_equal(small_cholesky(np.array([[4.0, np.nan], [2.0, 2.0]])), [[2, 0], [1, 1]])
+
+
+@looped("last", [0.0, -1.0, np.nan])
+def test_a_matrix_that_is_not_positive_definite_is_refused(last):
+    with pytest.raises(np.linalg.LinAlgError):
+        small_cholesky(np.array([np.eye(2), np.diag([1.0, last])]))

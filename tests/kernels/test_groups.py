@@ -8,12 +8,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from numba.core.dispatcher import Dispatcher
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import chains, clusters, compiling, grid, jit, kde, likelihoods, mixture, resampling, spins
-from pmdviz.kernels.compiling import compiled_modules
 from pmdviz.kernels.jit import EXP_OPTIONS, OVERLOAD
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS
 from pmdviz.lab.loop.runner import Runner
@@ -24,52 +22,14 @@ from tests.support.tables import looped
 MODULES = compiling.compiled_modules()
 ROOT = Path(__file__).parents[2]
 
-# Every edge of an array that a loop might run over, with every index checked.
-EDGES = """
-import numpy as np
-from numba import config, njit
-from pmdviz.kernels import clusters, compiling, grid, kde, mixture, resampling
 
-assert config.BOUNDSCHECK == 1
-for call in compiling.calls():
-    call.make()
-for dim in (1, 2, 3, 4, 7):
-    for num in (1, 63, 64, 65, 1025):
-        x, log_w = np.random.default_rng(0).normal(size=(num, dim)), np.zeros(num)
-        kde.kde_log_density(x, log_w, np.eye(dim), np.concatenate([x[:65], x[:1] + 1e3]))
-        kde.kde_log_density(x, log_w, np.eye(dim), np.concatenate([x[:65], x[:1] + 30]), single=True)
-        for count in (1, num):
-            clusters.pooled_local_covariance(x, np.ones(num), np.array([0, num - 1]), np.ones(dim), count)
-            clusters.pooled_local_covariance(x, np.ones(num), np.array([0]), np.ones(dim), count, 0.5, 1e9)
-        for each in (1, 2, 16):
-            resampling.thinned(np.repeat(x, each, axis=0), num, np.full(num, np.nextafter(1.0, 0.0)))
-corners = np.array([[a, b] for a in (-99.0, -3.0, 0.0, 3.0, 99.0) for b in (-99.0, -3.0, 0.0, 3.0, 99.0)])
-for cholesky in (np.eye(2) * 0.01, np.eye(2), np.array([[0.4, 0], [0.38, 0.02]]), np.array([[0.4, 0], [-0.38, 0.02]])):
-    for nx in (1, 2, 16, 33):
-        for ny in (1, 15, 16, 17):
-            axes = np.linspace(-3, 3, nx), np.linspace(-3, 3, ny)
-            grid.kde_on_grid(corners, np.zeros(25), cholesky, *axes)
-    grid.kde_on_line(corners[:, :1], np.zeros(25), np.eye(1), np.linspace(-3, 3, 17))
-for n in (1, 10, 1000):
-    assert resampling.systematic(np.full(10, 0.1), n, np.nextafter(1.0, 0.0)).max() < 10
-for num in (1, 511, 512, 513):
-    for batch in (0, 1, 500, 501):
-        mixture.mixture_log_likelihood(np.zeros((num, 2)), np.zeros(batch), 1.0, 0.5)
-        mixture.mixture_grad_log_likelihood(np.zeros((num, 2)), np.zeros(batch), 1.0, 0.5)
-try:
-    njit(lambda a, i: a[i])(np.zeros(2), 2)
-except IndexError:
-    print("bounds were checked")
-"""
+def compiled_functions():
+    found = ((f"{module.__name__}.{name}", item) for module in MODULES for name, item in vars(module).items())
+    return {name: item for name, item in found if hasattr(item, "py_func")}
 
 
 def signatures():
-    return {
-        f"{module.__name__}.{name}": list(item.signatures)
-        for module in MODULES
-        for name, item in vars(module).items()
-        if hasattr(item, "py_func")
-    }
+    return {name: list(item.signatures) for name, item in compiled_functions().items()}
 
 
 @looped("writeable", [True, False])
@@ -112,26 +72,26 @@ def test_no_type_of_argument_is_left_to_compile(writeable):
 
 
 @pytest.mark.nightly
-def test_edges_with_every_index_checked(tmp_path):
+def test_no_kernel_reads_or_writes_outside_of_its_arrays(tmp_path):
+    """The tests of the kernels again, with every index checked."""
+    names = "clusters gaussian_processes kde likelihoods networks resampling spins stein topics".split()
+    files = [f"tests/kernels/test_{name}.py" for name in names]
+    code = f"import numba, pytest; assert numba.config.BOUNDSCHECK == 1; raise SystemExit(pytest.main({files!r}))"
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
-    environment = {**os.environ, **checked, "NUMBA_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-W", "error", "-c", EDGES]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.strip() == "bounds were checked"
-
-
-def forget_all():
-    for module in MODULES:
-        for item in vars(module).values():
-            if hasattr(item, "py_func"):
-                item._reset_overloads()
+    places = {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_ADDOPTS": "-x -n 0 -p no:cacheprovider",
+    }
+    command = {"args": [sys.executable, "-c", code], "env": {**os.environ, **checked, **places}, "cwd": ROOT}
+    done = subprocess.run(**command, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout[-2000:]
 
 
 def missing(target, method):
-    """What the run's first steps and its pictures compile or load that its groups have not."""
     recipe = Recipe(target, method)
-    forget_all()
+    for item in compiled_functions().values():
+        item._reset_overloads()
     for call in compiling.calls():
         if call.group in recipe.kernel_groups:
             call.make()
@@ -161,40 +121,25 @@ def test_targets_methods_and_knobs_name_groups_that_there_are():
     assert known - named - of_dimensions <= {"oblique", "many particles"}, "no run waits for it"
 
 
-# What every compiled function has in common.
-
 REDUCTIONS = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"}
 
 
-def whole_powers(nodes):
-    """The places where a whole number is an exponent: numba compiles them once a process, with anybody's flags."""
-    powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
-    return [ast.unparse(node) for node in powers if isinstance(getattr(node.right, "value", 0.5), int)]
-
-
-def reductions(nodes):
-    """Sums and the like of arrays, which numba compiles in the same way."""
-    called = (node.func for node in nodes if isinstance(node, ast.Call))
-    return [ast.unparse(one) for one in called if isinstance(one, ast.Attribute) and one.attr in REDUCTIONS]
-
-
 def faults_of(source, options):
+    """What would depend on what was compiled before: calls, whole exponents, sums of arrays with fast mathematics.
+
+    Numba compiles a whole exponent and a reduction once a process, with the flags of whoever comes first.
+    """
     nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
     faults = [] if options.get("forceinline") else ["not inlined where another function calls it"]
-    return faults + whole_powers(nodes) + (reductions(nodes) if options.get("fastmath") else [])
+    powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
+    faults += [ast.unparse(node) for node in powers if isinstance(getattr(node.right, "value", 0.5), int)]
+    called = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return faults + [ast.unparse(one) for one in called if options.get("fastmath") and one.attr in REDUCTIONS]
 
 
 def test_no_compiled_function_depends_on_what_was_compiled_before():
-    found = {
-        f"{item.__module__}.{item.__name__}": (item.py_func, item.targetoptions)
-        for module in compiled_modules()
-        for item in vars(module).values()
-        if isinstance(item, Dispatcher)
-    }
-    found |= {
-        f"{one.__module__}.{one.__name__}": (one, OVERLOAD) for one in (*LOG_JOINTS.values(), *GRADIENTS.values())
-    }
-    assert len(found) > 200
+    found = {name: (item.py_func, item.targetoptions) for name, item in compiled_functions().items()}
+    found |= {one.__name__: (one, OVERLOAD) for one in (*LOG_JOINTS.values(), *GRADIENTS.values())}
+    assert len(found) > 200 and EXP_OPTIONS["forceinline"]
     faults = {name: faults_of(inspect.getsource(function), options) for name, (function, options) in found.items()}
     assert {name: words for name, words in faults.items() if words} == {}
-    assert EXP_OPTIONS["forceinline"]

@@ -1,12 +1,12 @@
-"""Likelihoods of the small targets and mixtures of Gaussians: values by formula, gradients by differences, extremes."""
+"""Likelihoods of small targets, mixtures and volatility: values by formula, gradients by differences, extremes."""
 
 import numpy as np
-import pytest
 from scipy import stats
 from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
 from pmdviz.kernels import likelihoods, mixture
+from pmdviz.kernels import likelihoods as v
 from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.mixture import (
     gaussian_mixture_grad_log_density,
@@ -33,57 +33,84 @@ def of_gaussian(theta, x, sigma_x):
 def of_mixture(theta, x, sigma_x, p):
     a = np.log(LONG(p)) + log_normal(x, theta[:, :1], sigma_x)
     b = np.log1p(-LONG(p)) + log_normal(x, theta.sum(axis=1, keepdims=True), sigma_x)
-    top = np.maximum(a, b)
-    return (top + np.log(np.exp(a - top) + np.exp(b - top))).sum(axis=1)
+    return np.logaddexp(a, b).sum(axis=1)
+
+
+def of_linear(theta, rows, sigma_y):
+    return log_normal(rows[:, -1], theta @ rows[:, :-1].T, sigma_y).sum(axis=1)
+
+
+def of_logistic(theta, rows):
+    return -np.logaddexp(0, (1 - 2 * rows[:, -1]) * (theta @ rows[:, :-1].T)).sum(axis=1)
 
 
 # Likelihood, gradient, formula, shape of a datum, dimension of theta, and the parameters.
 CASES = [
     (likelihoods.banana_log_likelihood, likelihoods.banana_grad_log_likelihood, of_banana, (), 2, (1.4, 0.8)),
     (likelihoods.bimodal_log_likelihood, likelihoods.bimodal_grad_log_likelihood, of_bimodal, (), 1, (1.4,)),
-    *(
-        (likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, of_gaussian, (d,), d, (1.4,))
-        for d in (1, 3, 10)
-    ),
+    *((likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, of_gaussian, (d,), d, (1.4,))
+      for d in (1, 3, 10)),
     (mixture_log_likelihood, mixture_grad_log_likelihood, of_mixture, (), 2, (1.4, 0.3)),
-]
+    *((likelihoods.linear_log_likelihood, likelihoods.linear_grad_log_likelihood, of_linear, (d + 1,), d, (0.7,))
+      for d in (1, 4, 30)),
+    *((likelihoods.logistic_log_likelihood, likelihoods.logistic_grad_log_likelihood, of_logistic, (d + 1,), d, ())
+      for d in (1, 4, 30)),
+]  # fmt: skip
 EACH = looped("value, gradient, formula, datum, dim, given", CASES)
 
 
-@looped("num", [1, 2, 63, 64, 65, 1500])
+def data_of(formula, rng, n, datum):
+    x = rng.normal(size=(n, *datum)) + 1
+    if formula is of_logistic:
+        x[:, -1] = x[:, -1] > 1
+    return x
+
+
+@looped("num, n", [(1, 1), (2, 5), (63, 23), (64, 23), (65, 40), (1500, 23)])
 @EACH
-def test_values_are_the_formula_in_extended_precision(value, gradient, formula, datum, dim, given, num, rng):
-    theta, x = rng.normal(size=(num, dim)) * 2, rng.normal(size=(23, *datum)) + 1
+def test_values_are_the_formula_in_extended_precision(value, gradient, formula, datum, dim, given, num, n, rng):
+    theta, x = rng.normal(size=(num, dim)) * 2, data_of(formula, rng, n, datum)
     truth = formula(theta.astype(LONG), x.astype(LONG), *given)
     np.testing.assert_allclose(value(theta, x, *given), truth, rtol=1e-13)
+    if formula is of_logistic:
+        each = likelihoods.logistic_row_log_likelihood(theta, x)
+        np.testing.assert_allclose(each, log_expit((2 * x[:, -1] - 1) * (theta @ x[:, :-1].T)), rtol=1e-12)
 
 
+@looped("num, n", [(1, 1), (65, 20)])
 @EACH
-def test_gradients_are_those_of_the_values(value, gradient, formula, datum, dim, given, rng):
-    theta, x = rng.normal(size=(65, dim)), rng.normal(size=(20, *datum))
+def test_gradients_are_those_of_the_values(value, gradient, formula, datum, dim, given, num, n, rng):
+    theta, x = rng.normal(size=(num, dim)), data_of(formula, rng, n, datum)
     truth = differences(lambda t: value(t, x, *given), theta)
-    np.testing.assert_allclose(gradient(theta, x, *given), truth, rtol=1e-5, atol=1e-4)
+    rough = {"rtol": 1e-6, "atol": 1e-6} if formula in (of_linear, of_logistic) else {"rtol": 1e-5, "atol": 1e-4}
+    np.testing.assert_allclose(gradient(theta, x, *given), truth, **rough)
 
 
 @EACH
 def test_no_data_say_nothing(value, gradient, formula, datum, dim, given):
-    theta = np.ones((3, dim))
-    assert value(theta, np.empty((0, *datum)), *given).tolist() == [0.0] * 3
-    assert not gradient(theta, np.empty((0, *datum)), *given).any()
+    theta, none = np.ones((3, dim)), np.empty((0, *datum))
+    assert value(theta, none, *given).tolist() == [0.0] * 3 and not gradient(theta, none, *given).any()
     assert value(theta[:0], np.ones((3, *datum)), *given).shape == (0,)
 
 
-def test_beyond_all_squares_is_impossible():
-    x = np.arange(3.0)
-    assert likelihoods.banana_log_likelihood(np.array([[0.0, 1e200]]), x, 1.0, 1.0)[0] == -np.inf
-    assert likelihoods.bimodal_log_likelihood(np.array([[1e200]]), x, 1.0)[0] == -np.inf
-    assert likelihoods.gaussian_log_likelihood(np.array([[np.inf, 0.0]]), np.zeros((3, 2)), 1.0)[0] == -np.inf
-
-
-def test_a_gaussian_far_from_the_origin_loses_no_digits(rng):
+def test_the_extremes_are_impossible_or_exact_and_lose_no_digits(rng):
+    x, far = np.arange(3.0), np.array([[0.0, 1e200]])
+    for value, theta, given in [
+        (likelihoods.banana_log_likelihood, far, (x, 1.0, 1.0)),
+        (likelihoods.bimodal_log_likelihood, far[:, 1:], (x, 1.0)),
+        (likelihoods.gaussian_log_likelihood, np.array([[np.inf, 0.0]]), (np.zeros((3, 2)), 1.0)),
+    ]:
+        assert value(theta, *given)[0] == -np.inf, value
     theta, x = 1e8 + np.round(rng.normal(size=(5, 2)), 3), 1e8 + np.round(rng.normal(size=(50, 2)), 3)
     truth = of_gaussian(theta.astype(LONG), x.astype(LONG), 1.0)
     np.testing.assert_allclose(likelihoods.gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
+    given = np.array([[1e6, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.log([0.5, 0.5]), 1.0
+    assert not np.isfinite(gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), *given[1:]))
+    np.testing.assert_allclose(gaussian_mixture_log_density(*given), -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(gaussian_mixture_grad_log_density(*given), [[1 - 1e6, 0.0]])
+    rows, theta = np.array([[1.0, 1.0], [1.0, 0.0]]), np.array([[800.0], [-800.0]])
+    found = likelihoods.logistic_row_log_likelihood(theta, rows)
+    np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
 
 
 @looped("batch", [1, 499, 500, 501, 1001])
@@ -98,19 +125,14 @@ def test_over_the_data_or_over_the_parameters_is_the_same(batch, num, rng, monke
         np.testing.assert_allclose(mixture_grad_log_likelihood(theta, x, 1.4, 0.3), truth, rtol=1e-5, atol=1e-3)
 
 
-def test_equal_components_at_every_datum_do_not_overflow():
-    x = np.zeros(5000)  # every factor is 2, and 2^5000 is no float
-    np.testing.assert_allclose(
-        mixture_log_likelihood(np.zeros((1, 2)), x, 1.0, 0.5), 5000 * norm.logpdf(0.0), rtol=1e-13
-    )
-
-
 @looped("p", [1e-300, 1e-9, 0.5, 1 - 1e-9])
 @looped("distance", [1.0, 1e3, 1e8])
 def test_extremes_of_the_share_and_the_distance(p, distance):
     theta, x = np.array([[-distance, 2 * distance], [distance, 0.0]]), np.array([-distance, 0.0, 0.5, 2 * distance])
     truth = of_mixture(theta.astype(LONG), x.astype(LONG), 1.0, p)
     np.testing.assert_allclose(mixture_log_likelihood(theta, x, 1.0, p), truth, rtol=1e-13)
+    equal = mixture_log_likelihood(np.zeros((1, 2)), np.zeros(5000), 1.0, 0.5)  # every factor is 2: 2^5000 is no float
+    np.testing.assert_allclose(equal, 5000 * norm.logpdf(0.0), rtol=1e-13)
 
 
 @looped("p, column", [(1.0, 0), (0.0, 1)])
@@ -136,75 +158,20 @@ def test_a_theta_that_is_not_finite_gives_nan_and_spoils_no_other_row():
 
 @looped("d, k", [(1, 1), (2, 4), (25, 10)])
 def test_a_mixture_of_gaussians_has_scipys_density_and_its_gradient(d, k, rng):
-    x, means, log_weights, v = (
-        3 * rng.normal(size=(300, d)),
-        rng.normal(size=(k, d)),
-        np.log(rng.dirichlet(np.ones(k))),
-        0.7,
-    )
+    x, means, log_weights = 3 * rng.normal(size=(300, d)), rng.normal(size=(k, d)), np.log(rng.dirichlet(np.ones(k)))
+    given = means, log_weights, 0.7
     parts = zip(log_weights, means, strict=True)
-    terms = [w + stats.multivariate_normal(mean, v * np.eye(d)).logpdf(x) for w, mean in parts]
-    found = gaussian_mixture_log_density(x, means, log_weights, v)
-    np.testing.assert_allclose(found, logsumexp(terms, axis=0), rtol=1e-12)
-    truth = differences(lambda t: gaussian_mixture_log_density(t, means, log_weights, v), x)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, means, log_weights, v), truth, atol=1e-6)
+    terms = [w + stats.multivariate_normal(mean, 0.7 * np.eye(d)).logpdf(x) for w, mean in parts]
+    np.testing.assert_allclose(gaussian_mixture_log_density(x, *given), logsumexp(terms, axis=0), rtol=1e-12)
+    truth = differences(lambda t: gaussian_mixture_log_density(t, *given), x)
+    np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, *given), truth, atol=1e-6)
 
 
-def test_far_from_every_component_both_are_finite():
-    x, means, log_weights = np.array([[1e6, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.log([0.5, 0.5])
-    found = gaussian_mixture_log_density(x, means, log_weights, 1.0)
-    np.testing.assert_allclose(found, -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, means, log_weights, 1.0), [[1 - 1e6, 0.0]])
-    assert not np.isfinite(gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), means, log_weights, 1.0))
-
-
-# Linear and logistic regression against plain NumPy and SciPy, their gradients against finite differences.
-
-SHAPES = [(1, 1, 1), (3, 2, 5), (700, 4, 9), (5, 30, 40)]  # m, d, rows
-
-
-def drawn(m, d, n, classes):
-    rng = np.random.default_rng([m, d, n])
-    x, y = rng.normal(size=(n, d)), rng.normal(size=n)
-    return rng.normal(size=(m, d)), np.column_stack([x, (y > 0).astype(float) if classes else y])
-
-
-@pytest.mark.parametrize("m, d, n", SHAPES)
-def test_linear(m, d, n):
-    theta, rows = drawn(m, d, n, classes=False)
-    naive = norm.logpdf(rows[:, -1], theta @ rows[:, :-1].T, 0.7).sum(axis=1)
-    np.testing.assert_allclose(likelihoods.linear_log_likelihood(theta, rows, 0.7), naive, rtol=1e-12)
-    slope = differences(lambda t: likelihoods.linear_log_likelihood(t, rows, 0.7), theta)
-    np.testing.assert_allclose(likelihoods.linear_grad_log_likelihood(theta, rows, 0.7), slope, rtol=1e-6, atol=1e-6)
-
-
-@pytest.mark.parametrize("m, d, n", SHAPES)
-def test_logistic(m, d, n):
-    theta, rows = drawn(m, d, n, classes=True)
-    signs, a = 2 * rows[:, -1] - 1, theta @ rows[:, :-1].T
-    np.testing.assert_allclose(likelihoods.logistic_row_log_likelihood(theta, rows), log_expit(signs * a), rtol=1e-12)
-    np.testing.assert_allclose(
-        likelihoods.logistic_log_likelihood(theta, rows), log_expit(signs * a).sum(axis=1), rtol=1e-12
-    )
-    exact = (rows[:, -1] - expit(a)) @ rows[:, :-1]
-    np.testing.assert_allclose(likelihoods.logistic_grad_log_likelihood(theta, rows), exact, rtol=1e-11, atol=1e-12)
-    slope = differences(lambda t: likelihoods.logistic_log_likelihood(t, rows), theta)
-    np.testing.assert_allclose(likelihoods.logistic_grad_log_likelihood(theta, rows), slope, rtol=1e-6, atol=1e-6)
-
-
-def test_logistic_far_out_neither_overflows_nor_loses_its_sign():
-    rows = np.array([[1.0, 1.0], [1.0, 0.0]])
-    found = likelihoods.logistic_row_log_likelihood(np.array([[800.0], [-800.0]]), rows)
-    np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
-
-
-@pytest.mark.parametrize(
-    "m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])]
-)
+@looped("m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])])
 def test_logistic_gradients_of_a_block(m, others, n, columns):
     """Mean over the others of the plain gradient; far out too, where e^-a e^-b is beyond all numbers."""
     rng = np.random.default_rng([m, n])
-    _, rows = drawn(1, 4, n, classes=True)
+    rows = data_of(of_logistic, rng, n, (5,))
     for scale in (1.0, 300.0):
         own, rest = scale * rng.normal(size=(m, len(columns))), scale * rng.normal(size=(others, 4))
         expected = np.zeros(own.shape)
@@ -217,3 +184,39 @@ def test_logistic_gradients_of_a_block(m, others, n, columns):
         near = dict(rtol=1e-10, atol=1e-10) if scale == 1.0 else dict(atol=n * 3.0)
         np.testing.assert_allclose(found, expected, **near)
         assert np.isfinite(found).all()
+
+
+FIRST = 2
+
+
+@looped("count", [1, 2, 20])
+def test_the_likelihood_is_that_of_normal_returns(count):
+    rng = np.random.default_rng(count)
+    points, y = rng.normal(0.5, 1.5, size=(5, FIRST + count)), rng.normal(size=count)
+    expected = stats.norm.logpdf(y, 0, np.exp(0.5 * points[:, FIRST:])).sum(axis=1)
+    np.testing.assert_allclose(v.volatility_log_likelihood(points, FIRST, y), expected, rtol=1e-12)
+    gradient = np.zeros(points.shape)
+    v.volatility_pull(points, FIRST, y, gradient)
+    slope = differences(lambda x: v.volatility_log_likelihood(x, FIRST, y), points)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-7)
+
+
+@looped("count", [1, 3])
+def test_a_sweep_keeps_the_posterior_of_the_path(count):
+    """Against the sums over a grid, in standard errors of the means of stretches of the chain."""
+    y, mu, phi, s2 = np.array([0.3, -2.0, 1.0])[:count], 0.4, 0.6, 0.7
+    axis = np.linspace(-6, 7, 61)
+    grid = np.stack(np.meshgrid(*[axis] * count, indexing="ij"), axis=-1).reshape(-1, count)
+    first = -0.5 * (1 - phi**2) * (grid[:, 0] - mu) ** 2 / s2
+    later = -0.5 * ((grid[:, 1:] - mu - phi * (grid[:, :-1] - mu)) ** 2).sum(axis=1) / s2
+    mass = np.exp(first + later + stats.norm.logpdf(y, 0, np.exp(0.5 * grid)).sum(axis=1))
+    mass /= mass.sum()
+    rng, x, draws = np.random.default_rng(0), np.zeros(count), np.empty((20_000, count))
+    for k in range(len(draws)):
+        v.volatility_sweep(x, y, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        draws[k] = x
+    for power in (1, 2):
+        means = (draws**power).reshape(50, -1, count).mean(axis=1)
+        error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
+        assert (np.abs(means.mean(axis=0) - mass @ grid**power) < 4 * error).all()
+        assert (error < 0.05).all()

@@ -21,7 +21,6 @@ def drawn(shape, hard, m=4, n=6, seed=0):
 
 
 def naive(theta, rows, shape, hard):
-    """log p of every class, (m, n, K)."""
     cut = shape.inputs * shape.hidden
     first, second = theta[:, :cut].reshape(-1, shape.inputs, shape.hidden), theta[:, cut:]
     a = shape.steepness / np.sqrt(shape.inputs) * (rows[:, :-1] @ first)
@@ -46,8 +45,7 @@ def test_a_hard_gradient_passes_through_signs_as_through_clipped_identities(shap
     theta, rows = drawn(shape, hard=True)
     cut, labels = shape.inputs * shape.hidden, rows[:, -1].astype(int)
     first, second = theta[:, :cut].reshape(-1, shape.inputs, shape.hidden), theta[:, cut:]
-    second = second.reshape(-1, shape.classes, shape.hidden)
-    factor = shape.steepness / np.sqrt(shape.inputs)
+    second, factor = second.reshape(-1, shape.classes, shape.hidden), shape.steepness / np.sqrt(shape.inputs)
     a = factor * (rows[:, :-1] @ first)
     slopes = np.eye(shape.classes)[labels] - np.exp(naive(theta, rows, shape, True))
     slopes = shape.scale / np.sqrt(shape.hidden) * slopes
@@ -65,8 +63,12 @@ def test_a_unit_at_zero_counts_as_one():
     np.testing.assert_allclose(found[0] - found[1], 2.0)
 
 
-SIZES = [(1, 1, 1), (3, 4, 1), (5, 3, 2, 1), (2, 3, 4, 2, 1)]
-KINDS = [(relu, binary) for relu in (False, True) for binary in (False, True)]
+SHAPES_OF_LAYERS = [
+    networks.LayeredShape(sizes, relu, binary)
+    for sizes in ((1, 1, 1), (3, 4, 1), (5, 3, 2, 1), (2, 3, 4, 2, 1))
+    for relu in (False, True)
+    for binary in (False, True)
+]
 
 
 def drawn_layers(shape, m=3, n=7, seed=0):
@@ -76,7 +78,6 @@ def drawn_layers(shape, m=3, n=7, seed=0):
 
 
 def naive_layers(weights, x, shape):
-    """The outputs (m, n), one net and one layer after the other."""
     found = []
     for net in weights:
         values, rest = x, net
@@ -89,29 +90,22 @@ def naive_layers(weights, x, shape):
     return np.stack(found)
 
 
-@looped("kind", KINDS)
-@looped("sizes", SIZES)
-def test_outputs_and_fit_are_the_formula(sizes, kind):
-    shape = networks.LayeredShape(sizes, *kind)
-    for n in (1, 7, networks.TILE, networks.TILE + 1):
-        weights, rows = drawn_layers(shape, n=n)
-        eta, y = naive_layers(weights, rows[:, :-1], shape), rows[:, -1]
-        np.testing.assert_allclose(networks.regression_outputs(weights, rows[:, :-1], shape), eta, atol=1e-12)
-        each = y * eta - np.log1p(np.exp(eta)) if shape.binary else (y - eta) ** 2
-        np.testing.assert_allclose(
-            networks.regression_fit(weights, rows, shape), each.sum(axis=1), rtol=1e-11, atol=1e-12
-        )
+@looped("shape", SHAPES_OF_LAYERS)
+@looped("n", [1, 7, networks.TILE, networks.TILE + 1])
+def test_outputs_and_fit_are_the_formula(shape, n):
+    weights, rows = drawn_layers(shape, n=n)
+    eta, y = naive_layers(weights, rows[:, :-1], shape), rows[:, -1]
+    np.testing.assert_allclose(networks.regression_outputs(weights, rows[:, :-1], shape), eta, atol=1e-12)
+    fit = (y * eta - np.log1p(np.exp(eta)) if shape.binary else (y - eta) ** 2).sum(axis=1)
+    np.testing.assert_allclose(networks.regression_fit(weights, rows, shape), fit, rtol=1e-11, atol=1e-12)
 
 
-@looped("kind", KINDS)
-@looped("sizes", SIZES)
-def test_the_gradient_is_that_of_the_fit(sizes, kind):
-    shape = networks.LayeredShape(sizes, *kind)
+@looped("shape", SHAPES_OF_LAYERS)
+def test_the_gradient_is_that_of_the_fit(shape):
     weights, rows = drawn_layers(shape, n=networks.TILE + 3, seed=1)
     gradient, fit = networks.regression_gradient(weights, rows, shape)
     slope = differences(lambda w: networks.regression_fit(w, rows, shape), weights, 1e-6)
-    factor = 1.0 if shape.binary else -0.5
-    np.testing.assert_allclose(gradient, factor * slope, rtol=2e-5, atol=2e-5)
+    np.testing.assert_allclose(gradient, (1.0 if shape.binary else -0.5) * slope, rtol=2e-5, atol=2e-5)
     np.testing.assert_array_equal(fit, networks.regression_fit(weights, rows, shape))
 
 

@@ -1,40 +1,35 @@
 """A lesson drives the pages: its gates, what it judges, and the run that it gives back."""
 
-import json
 from contextlib import asynccontextmanager
 
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.pages.race import RacePage
 from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
+from pmdviz.lab.race import Race
 from pmdviz.lessons.reading import read_lesson
 from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until
 from tests.support.lessons import SMALL as SMALL_LAB
-from tests.support.lessons import small_challenge, small_lesson
+from tests.support.lessons import small_lesson
 
-LESSON, CHALLENGE = small_lesson(), small_challenge()
+LESSON = small_lesson()
 
 
 @asynccontextmanager
-async def opened(lesson=LESSON, text="", link=None, **lab_parts):
+async def opened(lesson=LESSON, text=""):
     """A guide with its lab, whose lesson has begun, and a browser that draws every frame at once."""
-    lab = Lab(keyboard=True, **{"num_particles": 60, "budget": 500, **lab_parts})
+    lab = Lab(keyboard=True, num_particles=60, budget=500)
     drawing(lab.screen.ack)
-    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", RacePage)}, "lab")
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), "race": PageSpec("Race", Race)}, "lab")
     guide = Guide(tabs, lab)
-    tabs.on_made = guide.watch.hook
-    guide.watch.hook("lab", lab)
+    tabs.on_made = guide.hook
+    guide.hook("lab", lab)
     lab.start()
     await until(lambda: lab._last is not None)
-    guide.open(lesson, *([link] if link else []))
+    guide.open(lesson)
     guide.resume(lesson, text)
-    if tabs.active == "race":
-        await until(lambda: "race" in tabs.built)
-        drawing(tabs.built["race"].screen.ack)
-        tabs.built["race"].ready()
     await until(lambda: guide.place.moment() is not None)
     try:
         yield guide, lab
@@ -44,16 +39,6 @@ async def opened(lesson=LESSON, text="", link=None, **lab_parts):
 
 def told(guide):
     return guide.card.told
-
-
-def words(nodes):
-    """The text of elements."""
-    return "".join(node if isinstance(node, str) else words(node[2]) for node in nodes)
-
-
-def verdict(guide, part="question"):
-    found = told(guide)["asks"][part]["verdict"]
-    return found and [found[0] == "right", words(found[2])]
 
 
 def do(guide, act, **message):
@@ -72,16 +57,12 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew(monkeypat
         kept = guide.card.kept["text"]
     assert guide.card.kept["lesson"] == "one_step"
     async with opened(text=kept) as (again, lab):
-        other = json.dumps({**json.loads(kept), "path": ["gone"]})
         assert again.progress == guide.progress and told(again)["asks"]["question"]["stored"] == ["b", "sure"]
-        for text in ("{", "[]", "null", other, kept.replace('"b"', '"z"'), "x" * 200_000):
-            again.resume(LESSON, kept)
-            assert again.progress.answers and told(again)["said"] == ""
+        assert told(again)["said"] == ""
+        for text in ("{", kept.replace('"b"', '"z"'), "x" * 200_000):
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
-        again.resume(LESSON, kept)
-        assert again.progress.answers
         monkeypatch.setitem(acts.DEMOS, LESSON.name, LESSON)
         again.script.present(True)
         again.resume(LESSON, kept)
@@ -142,55 +123,3 @@ async def test_what_a_step_hides_is_not_sent_before_the_answer_is_judged():
         assert guide.progress.hidden
         do(guide, "leave")
         await until(lambda: min(exact()) > 0)
-
-
-async def test_next_waits_for_the_verdict_unless_no_run_can_give_one():
-    async with opened() as (guide, lab):
-        first = guide.step.name
-        do(guide, "answer", part="question", value="b")
-        do(guide, "next")
-        assert guide.step.name == first and not told(guide)["may_go_on"]  # nothing was played
-        do(guide, "reveal")
-        do(guide, "next")
-        assert guide.step.name == first and told(guide)["said"]  # it plays
-        await until(lambda: told(guide)["asks"]["question"]["verdict"])
-        for part in (part for part in guide.step.asks if part != "question"):
-            assert not told(guide)["may_go_on"]
-            do(guide, "answer", part=part, value=next(iter(guide.step.asks[part].options), 60))
-        await until(lambda: told(guide)["may_go_on"])
-        do(guide, "next")
-        assert guide.step.name != first
-    async with opened() as (guide, lab):
-        do(guide, "answer", part="question", value="b")
-        guide.reveal()  # and then the run fails: it never comes to its end
-        for part in (part for part in guide.step.asks if part != "question"):
-            do(guide, "answer", part=part, value=next(iter(guide.step.asks[part].options), 60))
-        await until(lambda: not guide.place.at_work)
-        do(guide, "next")
-        assert guide.progress.path[-1] != first
-
-
-async def test_a_hall_sees_the_next_part_when_the_run_is_over_and_why_an_option_is_right():
-    async with opened() as (guide, lab):
-        guide.script.present(True)
-        while guide.script.part != "reveal":
-            guide.script.forward()
-        guide.script.forward()
-        assert guide.script.part == "reveal" and told(guide)["said"]  # the run plays
-        await until(lambda: told(guide)["at_end"] and not guide.place.at_work)
-        await until(lambda: told(guide)["asks"]["question"]["verdict"])
-        grade, grade_words, why = told(guide)["asks"]["question"]["verdict"]
-        assert (grade, grade_words) == ("right", "") and words(why)
-        guide.script.forward()
-        assert guide.script.part != "reveal"
-
-
-async def test_a_long_run_of_a_step_shows_several_iterations_a_frame(monkeypatch):
-    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.SEEN", 1)
-    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.FRAMES", 1)
-    async with opened() as (guide, lab):
-        assert lab.playback.speed.value == "fast"
-        await revealed(guide)
-        assert lab.last.frame.iteration == 3 and lab.playback.speed.value == "x5"
-        guide.leave()
-        await until(lambda: lab.playback.speed.value == "slow")

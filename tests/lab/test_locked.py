@@ -5,11 +5,9 @@ import json
 import threading
 from contextlib import asynccontextmanager, nullcontext
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import panel as pn
-import pytest
 from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.core.properties import value
@@ -24,10 +22,10 @@ from tornado.ioloop import IOLoop
 from pmdviz.engine.recipe import Recipe
 from pmdviz.lab.loop.frame_sender import Acknowledge, FrameSender
 from pmdviz.lab.loop.live import Live
-from pmdviz.lab.loop.locked import THREADED, handed, in_a_while, is_closed, locked, soon
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panel_internals import adopt
+from pmdviz.lab.panel_internals import THREADED, adopt, handed, in_a_while, is_closed, locked, soon
 from tests.lab.test_live import FakeScreen
+from tests.lab.threads import until
 
 REQUEST = SimpleNamespace(arguments={}, cookies={}, headers={}, path="/")  # as much of one as Panel asks for
 
@@ -70,12 +68,12 @@ async def on_a_page(**options):
         yield await Page(**options).open()
 
 
-def lock_held(page):
-    return page.session._lock.locked() if THREADED else True
-
-
 async def test_what_callbacks_ask_for_is_done_on_the_loop_with_the_lock_and_in_order():
     seen = []
+
+    def lock_held(page):
+        return page.session._lock.locked() if THREADED else True
+
     async with on_a_page() as page:
         done = asyncio.Event()
 
@@ -104,8 +102,7 @@ async def test_a_task_of_the_loop_waits_for_a_callback_that_has_the_document():
             seen.append("callback")
 
         running = asyncio.ensure_future(page.callback(callback))
-        while not begun.is_set():
-            await asyncio.sleep(0.01)
+        await until(begun.is_set)
         change = asyncio.ensure_future(locked(seen.append, "task", doc=page.doc))
         for _ in range(20):
             await asyncio.sleep(0)  # the task has its turns
@@ -118,13 +115,10 @@ async def test_changes_reach_the_document_and_a_closed_page_takes_none():
     async with on_a_page() as page:
         await locked(lambda: page.model.update(text="seen"), doc=page.doc)
         assert page.model.text == "seen"
-        later = []
-        in_a_while(0.01, page.doc, lambda: later.append(pn.state.curdoc is page.doc))
-        while not later:
-            await asyncio.sleep(0.01)
-        assert later == [True]
-        doc = page.doc
-        assert not is_closed(doc)
+        later, doc = [], page.doc
+        in_a_while(0.01, doc, lambda: later.append(pn.state.curdoc is doc))
+        await until(lambda: later)
+        assert later == [True] and not is_closed(doc)
         await page.close()
         assert is_closed(doc)
         await locked(later.append, "closed", doc=doc)
@@ -139,28 +133,6 @@ def with_a_run(look=Runner.snapshot):
     live.runner = Runner(Recipe("mixture", num_particles=50, budget=None))
     live.do("look", look)
     return live, live.start
-
-
-async def test_a_run_begins_in_a_page_that_is_made_in_a_thread_and_hears_callbacks():
-    """The page's function has no loop of its own from Bokeh 3.10 on; nor have the callbacks that play and pause."""
-    live, begin = with_a_run()
-
-    async with on_a_page(made=begin) as page:
-
-        async def until(condition):
-            while not condition():
-                await asyncio.sleep(0.01)
-
-        await until(lambda: live.screen.shown)
-        await page.callback(handed(live.ready))
-        await page.callback(handed(lambda: live.play(True)))
-        await until(lambda: live.ack.sent == 2)  # two frames under way: it waits for the browser
-        for drawn in range(1, 6):
-            await page.callback(lambda drawn=drawn: setattr(live.ack, "drawn", drawn))
-            await until(lambda drawn=drawn: live.ack.sent == drawn + 2)
-        await page.callback(live.stop)
-        await asyncio.wait_for(live._task, 30)
-        assert live.watchdog_hits == 0
 
 
 class Browser:
@@ -185,13 +157,11 @@ async def test_a_frame_that_waits_for_the_lock_while_a_browser_connects_comes_on
 
     live, begin = with_a_run(look)
     async with on_a_page(made=begin) as page:
-        while not asked.is_set():
-            await asyncio.sleep(0.01)
+        await until(asked.is_set)
         connected = asyncio.Event()
         holder = asyncio.create_task(page.session.with_document_locked(connected.wait))
         may_look.set()
-        while live.at_work:
-            await asyncio.sleep(0.01)
+        await until(lambda: not live.at_work)
         await asyncio.sleep(0)
         Browser(page)
         connected.set()
@@ -199,28 +169,25 @@ async def test_a_frame_that_waits_for_the_lock_while_a_browser_connects_comes_on
         await page.callback(lambda: None)  # the frame had the lock before
         assert live.screen.shown == []
         await page.callback(handed(live.ready))
-        while not live.screen.shown:
-            await asyncio.sleep(0.01)
+        await until(lambda: live.screen.shown)
         await page.callback(live.stop)
 
 
-@pytest.mark.parametrize("ask", [locked, soon])
-@pytest.mark.parametrize("word", ["of Bokeh", "of Panel"])
-async def test_a_browser_that_is_not_ready_yet_misses_no_change(ask, word):
+async def test_a_browser_that_is_not_ready_yet_misses_no_change():
     """Of a Panel layout too, whose own update holds back what it changes."""
     column = pn.Column()
-
     async with on_a_page(made=lambda doc: doc.add_root(column.get_root(doc))) as page:
         browser = Browser(page)
-        change = {
-            "of Bokeh": lambda: page.model.update(text=word),
-            "of Panel": lambda: column.param.update(css_classes=[word]),
-        }
-        with set_curdoc(page.doc):
-            if (asked := ask(change[word])) is not None:
-                await asked
-        while word not in browser.said:
-            await asyncio.sleep(0.01)
+        for ask in (locked, soon):
+            words = f"of Bokeh, {ask.__name__}", f"of Panel, {ask.__name__}"
+            with set_curdoc(page.doc):
+                for change in (
+                    lambda word=words[0]: page.model.update(text=word),
+                    lambda word=words[1]: column.param.update(css_classes=[word]),
+                ):
+                    if (asked := ask(change)) is not None:
+                        await asked
+            await until(lambda words=words: all(word in browser.said for word in words))
 
 
 def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
@@ -232,10 +199,10 @@ def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
     sources = [ColumnDataSource() for _ in range(2)]
     sender = FrameSender(ack, sources, Div(), str)
     sender.live()
-    left: list[tuple[str, str, Any]] = []
+    left = []
     doc.on_change(lambda event: left.append((type(event.model).__name__, event.attr, event.new)))
 
-    def act() -> None:
+    def act():
         item = LegendItem(label=value("one"))
         legend.items = [item]
         item.label = value("two")

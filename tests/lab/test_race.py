@@ -4,11 +4,9 @@ import asyncio
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-import numpy as np
-
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.lab.controls.race_setup import DEFAULT_ENTRANTS, RaceSetup
-from pmdviz.lab.pages.race import RacePage, usual_race
+from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.race import Race, usual_race
 from tests.lab.threads import drawing, until
 
 FEW = {"num_particles": 80}
@@ -17,7 +15,7 @@ RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_dat
 
 @asynccontextmanager
 async def raced(recipe=RACE, at=0):
-    page = RacePage(recipe, at)
+    page = Race(recipe=recipe, at=at)
     drawing(page.screen.ack)
     page.start(None)
     try:
@@ -50,92 +48,48 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
 async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_show():
     async with raced(RACE.with_entrants([("pmd", FEW), ("pmd", FEW), ("smc", FEW), ("sgld", {})])) as page:
         page._act("what_if")
+        page._act("inside")
+        page.inside.entrant.value = name = page._last.names[2]
         cards, labels = [*page.setup.cards], [tile.label for tile in page._last.tiles]
         page.setup._remove(cards[0])
         page.setup._remove(cards[0])  # pressed twice
-        page.setup._turn(cards[2], "jitter", 0.5)
+        page.setup.turn(cards[2], "jitter", 0.5)
         page.setup._remove(cards[1])
         await until(lambda: len(page._last.tiles) == 3 and not page.live.at_work)
         assert [tile.label for tile in page._last.tiles] == [*labels[2:], f"{labels[2]},jitter=0.5"]
+        await until(lambda: page._last.watched)
+        assert page.inside.entrant.value == name == page._last.names[0]
         for card in [*page.setup.cards]:
             page.setup._remove(card)
         await until(lambda: not page._last.tiles)
 
 
-async def test_a_method_is_seen_from_the_inside_while_others_leave():
-    async with raced() as page:
-        page._act("inside")
-        page.inside.entrant.value = name = page._last.names[1]
-        page.setup._remove(page.setup.cards[0])
-        await until(lambda: len(page._last.tiles) == 1 and page._last.watched)
-        assert page.inside.entrant.value == name == page._last.names[0]
-
-
-async def test_a_metric_that_is_chosen_is_traced_also_of_the_next_race():
-    async with raced(replace(RACE, budget=3_000)) as page:
-        assert page.screen.above.value == "tv" and page.screen.below.value == "difference"
-        page.screen.above.value = "kl_reverse"
-        page._act("toggle")
-        await until(lambda: page._last.iteration > 10)
-        assert all(np.isfinite(tile.row["kl_reverse"]) for tile in page._last.tiles)
-        page._act("toggle")
-        page.screen.below.value = "kl_forward"
-        page._act("restart")
-        await until(lambda: page._last.at == 0)
-        page._act("step")
-        await until(lambda: page._last.iteration > 0 and at_rest(page))
-        assert page.screen.second.metric.name == "kl_forward" and page.live.runner.traces == {"kl_reverse"}
-        page.setup.target.value = "ising"
-        await until(lambda: page._last.recipe.target.name == "ising")
-        assert page.screen.traces.metric == page._last.recipe.shown[0]
-
-
-async def test_the_address_says_the_round_that_is_shown():
+async def test_the_address_says_the_round_that_is_shown_and_an_entrant_opens_in_the_lab_at_it():
+    opened = []
     async with raced(at=4) as page:
         await until(lambda: page._last.at == 4)
         assert page.screen.ack.link == page._query(page.recipe) and page.screen.ack.link.endswith("&at=4")
         page._act("back")
         await until(lambda: page._last.at == 3)
         assert page.screen.ack.link.endswith("&at=3")
+        page.on_open = lambda name, what: opened.append((name, what))
+        page._open_in_lab(0)
+        (name, link), tile = opened[0], page._last.tiles[0]
+        assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
         page._act("restart")
         await until(lambda: page._last.at == 0)
         assert "at=" not in page.screen.ack.link
 
 
-async def test_an_entrant_opens_in_the_lab_at_the_moment_that_is_shown():
-    async with raced() as page:
-        page._act("step")
-        await until(lambda: page._last.tiles[0].iteration > 0)
-        opened = []
-        page.on_open = lambda name, what: opened.append((name, what))
-        page._open_in_lab(0)
-        (name, link), tile = opened[0], page._last.tiles[0]
-        assert name == "lab" and link.iteration == tile.iteration > 0 and link.recipe == page.recipe.recipes[0]
-
-
-def test_a_menu_that_only_shows_the_race_begins_no_other():
-    begun = []
-    setup = RaceSetup(RACE, begun.append)
-    setup._on_budget(RACE.budget)
-    assert begun == []
-    setup._on_budget(1_000)
-    setup._on_budget(1_000)  # not shown yet
-    setup._on_budget(RACE.budget)
-    assert [race.budget for race in begun] == [1_000, RACE.budget]
-    setup.show(RACE)
-    setup._on_budget(RACE.budget)
-    assert len(begun) == 2 and setup.begun is None
-
-
 async def test_settings_changed_before_the_first_is_drawn_are_all_in_the_next_race():
     async with raced() as page:
-        page.setup._turn(page.setup.cards[0], "bandwidth", 2.0)
-        page.setup._turn(page.setup.cards[1], "jitter", 0.5)
+        page.setup.turn(page.setup.cards[0], "bandwidth", 2.0)
+        page.setup.turn(page.setup.cards[1], "jitter", 0.5)
         page.setup._remove(page.setup.cards[0])
         page.setup._on_budget(1_000)
         await until(lambda: page._last.budget == 1_000)
         assert [tile.label for tile in page._last.tiles] == ["smc:num_particles=80,jitter=0.5"]
-        page.setup._turn(page.setup.cards[0], "jitter", 0.25)
+        page.setup.turn(page.setup.cards[0], "jitter", 0.25)
         page._act("restart")
         page.setup.method.value = "pmd"
         page.setup._add()
@@ -159,18 +113,13 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         assert page._last.budget == 80 * 20_000 and page.screen.traces.clock == "evaluations"
         assert page.setup.budget.label == "Budget of each (likelihood evaluations)"
         assert "of 1,600,000 likelihood evaluations each" in page._last.words
-        page.setup.target.value = "linear"
-        await until(lambda: page._last.recipe.target.name == "linear")
         page.setup.target.value = "ising"
         await until(lambda: page._last.recipe.target.name == "ising")
         page.setup._add()
         await until(lambda: len(page._last.tiles) == 1)
         assert [*page.setup.clock.options.values()] == ["evaluations"]
-        assert [column[1] for column in page.screen.table.columns[2:5]] == [
-            "likelihood evaluations",
-            "error of the mean (posterior sds)",
-            "marginal TV (0 to 1)",
-        ]
+        heads = ["likelihood evaluations", "error of the mean (posterior sds)", "marginal TV (0 to 1)"]
+        assert [column[1] for column in page.screen.table.columns[2:5]] == heads
         assert [page.screen.traces.metric.name, page.screen.second.metric.name] == ["mean_error", "marginal_tv"]
         page._act("step")
         await until(lambda: page._last.iteration > 0)

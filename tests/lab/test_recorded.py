@@ -2,7 +2,6 @@
 
 import asyncio
 import sys
-from contextlib import asynccontextmanager
 from functools import partial
 from itertools import pairwise
 
@@ -13,32 +12,32 @@ from numba.core.dispatcher import Dispatcher
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
-from pmdviz.lab import Lab, record
+from pmdviz.lab import Lab
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.live import FAST
 from pmdviz.lab.loop.recorded import FILE, NeedsKernels, RecordedSession, Recording
 from pmdviz.lab.loop.runner import STARTS_AGAIN, Runner
-from pmdviz.lab.pages.race import RacePage
+from pmdviz.lab.race import Race
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.lab.threads import playing_lab, until
 
 RECIPE = next(iter(PRESETS.values())).recipe
-BY = "python -m pmdviz.lab.record"  # writes the file again
+BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
 
 
 @pytest.fixture(scope="module")
 def live():
     """Every frame of the live run."""
-    return record.frames()
+    return recorded.frames()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fresh(live, tmp_path_factory):
     """The run as this computer records it, in place of the file: another one may come to other particles."""
     path = tmp_path_factory.mktemp("recorded") / FILE.name
-    np.savez_compressed(path, **record.stored(live))
+    np.savez_compressed(path, **recorded.stored(live))
     made = Recording(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "recording", lambda: made)
@@ -115,7 +114,7 @@ def test_the_whole_run_plays_without_a_kernel(no_kernels):
         seen.append(runner.advance(1))
     assert [shown.frame.iteration for shown in seen] == list(range(201))
     assert {mark.kind for mark in seen[-1].marks} == {"limited", "rejuvenated"}
-    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].metrics["floor_tv"] > 0
+    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].frame.metrics["floor_tv"] > 0
     assert seen[3].origins is not None and len(seen[50].columns.approximate["x"]) > 500
     for act, at in ((Runner.back, 199), (Runner.restart, 0), (Runner.replay, 0), (lambda r: r.advance(3), 3)):
         assert act(runner).frame.iteration == at
@@ -165,20 +164,10 @@ def test_every_picture_and_trace_is_drawn_or_needs_kernels(no_kernels):
     assert drawn >= {"posterior", "tv", "kl", "ess", "descent", "step_step_size"}, drawn
 
 
-@asynccontextmanager
-async def played():
-    """The usual lab without a page, as fast as it goes."""
-    async with playing_lab() as lab:
-        lab.live.pace = FAST
-        yield lab
-
-
 async def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
     """Between two frames: the iterations go on, the trace keeps all of them, and the state is that of `pmdviz.run`."""
-
-    async with played() as lab:
-        await until(lambda: lab._last is not None)
-        seen = []
+    async with playing_lab() as lab:
+        lab.live.pace, seen = FAST, []
 
         def on_show(snapshot):
             seen.append((snapshot.frame.iteration, lab.live.runner.is_recorded))
@@ -192,13 +181,17 @@ async def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
         await until(lambda: not (lab.live.playing or lab.live.at_work))
         snapshot = lab._last
         assert snapshot.frame.digest == Session(RECIPE).seek(snapshot.frame.iteration).digest
-        jumps = [pair for pair in pairwise(seen) if pair[1][0] - pair[0][0] not in (0, 1)]
-        assert not jumps
+        assert not [pair for pair in pairwise(seen) if pair[1][0] - pair[0][0] not in (0, 1)]
         assert list(snapshot.trace["iteration"]) == list(range(snapshot.frame.iteration + 1))
         assert not snapshot.news and lab.recipe == RECIPE
 
 
-def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, monkeypatch):
+def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, live, monkeypatch):
+    shown = RecordedSession(RECIPE).seek(12)
+    assert recorded.is_same(shown, live[12]) and not recorded.is_same(shown, live[13])
+    nearly = live[12].replaced(state=live[12].state._replace(particles=live[12].particles + 1e-9))
+    nearly.__dict__.pop("densities", None)
+    assert recorded.is_same(shown, nearly)
     monkeypatch.setattr("pmdviz.lab.loop.runner.is_same", lambda shown, live: False)
     runner = Runner(recorded.begun(RECIPE))
     runner.advance(4)
@@ -207,25 +200,19 @@ def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, monkeypatc
     assert list(runner.advance(1).trace["iteration"]) == [0, 1]
 
 
-def test_a_frame_is_the_same_where_a_person_sees_no_difference(live):
-    shown = RecordedSession(RECIPE).seek(12)
-    assert recorded.is_same(shown, live[12]) and not recorded.is_same(shown, live[13])
-    nearly = live[12].replaced(state=live[12].state._replace(particles=live[12].particles + 1e-9))
-    nearly.__dict__.pop("densities", None)
-    assert recorded.is_same(shown, nearly)
-
-
-async def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(cold):
-    async with played() as lab:
-        await until(lambda: lab._last is not None)
-        play = lab.playback.buttons["Play"]
+async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_and_acts_where_it_was_turned(cold):
+    async with playing_lab() as lab:
+        lab.live.pace, play, shown = FAST, lab.playback.buttons["Play"], lab._last
+        lab.commands.begin("method", target="banana", method="svgd", target_options={})
+        await until(lambda: lab.busy_card.shown and play.disabled)
+        lab.cancel()
+        assert lab._last is shown and not play.disabled and not lab.busy_card.shown
         lab._act("toggle")
         await until(lambda: lab._last.frame.iteration >= 8)
         lab.set(bandwidth=0.4)
         await until(lambda: lab.busy_card.shown and play.disabled)
         at = lab._last.frame.iteration
-        assert "Live in about 12 s" in lab.busy_card.text.object
-        assert play.disabled and play.label == "Play", "nothing moves"
+        assert "Live in about 12 s" in lab.busy_card.text.object and play.label == "Play", "nothing moves"
         lab.set(eta=1.5)
         cold.append(True)
         await until(lambda: lab._last.in_force["bandwidth"] == 0.4 and lab._last.frame.iteration > at + 2)
@@ -234,23 +221,7 @@ async def test_a_knob_waits_for_the_live_run_and_then_acts_where_it_was_turned(c
         await until(lambda: not lab.busy_card.shown)
 
 
-async def test_another_run_waits_and_can_be_cancelled(cold):
-    async with played() as lab:
-        await until(lambda: lab._last is not None)
-        shown = lab._last
-        for again in (False, True):
-            lab.commands.begin("method", target="banana", method="svgd", target_options={})
-            await until(lambda: lab.busy_card.shown and lab.playback.buttons["Play"].disabled)
-            if not again:
-                lab.cancel()
-                assert lab._last is shown and not lab.playback.buttons["Play"].disabled and not lab.busy_card.shown
-        cold.append(True)
-        await until(lambda: lab._last.recipe.method == "svgd")
-        assert lab._last.recipe.target == "banana"
-        await until(lambda: not lab.busy_card.shown)
-
-
-@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), RacePage], ids=["lab", "race"])
+@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), Race], ids=["lab", "race"])
 async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
     """Play is disabled, the state says why, and the first picture comes by itself."""
     made, said = page(), []

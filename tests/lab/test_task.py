@@ -8,41 +8,26 @@ from functools import partial
 
 import pytest
 
-from pmdviz.kernels.pool import priority, run_blocks, set_threads
+from pmdviz.kernels.pool import priority, run_blocks
 from pmdviz.lab.loop import task as lanes
 from pmdviz.lab.loop.task import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, TaskSlot, pool_for
 from tests.lab.threads import until
 
 
-def test_who_comes_first_is_served_first_and_errors_are_handed_on():
-    pool = DaemonPool(2, "test")
-    assert [pool.submit(pow, 2, k).result() for k in range(5)] == [1, 2, 4, 8, 16]
-    with pytest.raises(ZeroDivisionError):
-        pool.submit(lambda: 1 / 0).result()
-    assert all(thread.daemon for thread in pool._threads)
+def test_who_comes_first_is_served_first_and_long_work_never_stands_in_the_way_of_quick_work():
     pool, order, gate = DaemonPool(1, "test"), [], threading.Event()
     pool.submit(gate.wait, 30)
     waiting = [pool.submit(order.append, k) for k in range(20)]
     gate.set()
     for one in waiting:
         one.result(30)
-    assert order == list(range(20))
-
-
-def test_long_work_never_stands_in_the_way_of_quick_work():
-    gate = threading.Event()
+    assert order == list(range(20)) and all(thread.daemon for thread in pool._threads)
+    gate.clear()
     long = [pool_for(10 * QUICK_S).submit(gate.wait, 60) for _ in range(50)]
     assert pool_for(0.0).submit(pow, 2, 3).result(20) == 8
     gate.set()
     for one in long:
         one.result(60)
-
-
-@pytest.fixture
-def three_threads():
-    set_threads(3)
-    yield
-    set_threads(None)
 
 
 def at_work(threads):
@@ -59,17 +44,15 @@ def at_work(threads):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
-def test_long_work_and_its_helpers_give_way(three_threads, monkeypatch):
+def test_long_work_and_its_helpers_give_way(monkeypatch):
+    monkeypatch.setenv("PMDVIZ_THREADS", "3")
     usual = priority()
     assert pool_for(0.0).submit(priority).result() == usual
     assert pool_for(10 * QUICK_S).submit(priority).result() == min(19, usual + GIVES_WAY)
     assert pool_for(0.0).submit(at_work, 3).result() == ({usual}, 3)
     monkeypatch.setattr(lanes._quick, "_used", lanes._quick._used - 2 * QUIET_S)
     assert pool_for(10 * QUICK_S).submit(at_work, 3).result() == ({min(19, usual + GIVES_WAY)}, 3)
-
-
-def test_long_work_has_no_helpers_while_short_steps_are_made(three_threads, monkeypatch):
-    monkeypatch.setattr(lanes, "QUIET_S", 60.0)
+    monkeypatch.setattr(lanes, "QUIET_S", 60.0)  # it has none while short steps are made
     pool_for(0.0).submit(pow, 2, 3).result()
     assert pool_for(10 * QUICK_S).submit(at_work, 1).result()[1] == 1
 
@@ -144,23 +127,3 @@ async def test_what_became_of_a_task_is_a_result_or_words():
     slot.let_go()
     gate.set()
     assert pool.submit(pow, 2, 3).result(30) == 8 and len(ended) == 2, "nobody hears of what was let go"
-
-
-def test_short_work_is_done_one_piece_at_a_time_and_nobody_waits_for_a_slow_one():
-    busy, seen = threading.Lock(), []
-
-    def alone():
-        seen.append(busy.acquire(blocking=False))
-        time.sleep(0.002)
-        if seen[-1]:
-            busy.release()
-
-    patient = DaemonPool(4, "test-patient", alone_s=30.0)
-    for done in [patient.submit(alone) for _ in range(20)]:
-        done.result(30)
-    assert all(seen)
-    pool, gate = DaemonPool(2, "test-slow", alone_s=0.01), threading.Event()
-    slow, quick = pool.submit(gate.wait, 30), pool.submit(str, 1)
-    assert quick.result(30) == "1" and not slow.done()
-    gate.set()
-    assert slow.result(30)

@@ -102,5 +102,4 @@ def changed(*pairs):
 
 
 def lesson_of(text):
-    """The lesson of a text."""
     return read_lesson("small", text)

@@ -2,15 +2,13 @@
 
 import logging
 import os
-from argparse import ArgumentParser
 
 import pytest
 
-from pmdviz.errors import InputError
 from pmdviz.lessons import reading as catalogue
 from pmdviz.lessons.reading import FOLDER, own_folder, with_own
-from pmdviz.serve import server
 from tests.lessons.samples import SMALL
+from tests.support.tables import refused
 
 
 @pytest.fixture
@@ -36,25 +34,18 @@ def test_what_is_no_lesson_is_left_out_with_a_sentence(folder, caplog, monkeypat
     assert "lesson picture.md is left out" in said and "it is not text in UTF-8" in said and "notes" not in said
 
 
-def test_without_a_folder_there_are_ours_alone(monkeypatch, caplog):
+def test_without_a_folder_there_are_ours_alone_and_what_is_none_is_refused(monkeypatch, caplog, folder):
     monkeypatch.delenv(FOLDER, raising=False)
     assert own_folder() is None and with_own({}, None) == {} and [*catalogue._loaded()] == [*catalogue.LESSONS]
     monkeypatch.setenv(FOLDER, "/no/such/folder")
     with caplog.at_level(logging.WARNING):
         assert [*catalogue._loaded()] == [*catalogue.LESSONS]
     assert "'/no/such/folder'" in caplog.text
-
-
-def test_serve_takes_a_folder_and_refuses_what_is_none(folder, monkeypatch):
     monkeypatch.setenv(FOLDER, "")  # so that what the server sets is taken back, and no later test serves it
     monkeypatch.setattr(catalogue, "LESSONS", dict(catalogue.LESSONS))
-    parser = ArgumentParser()
-    server.serve_arguments(parser)
-    options = parser.parse_args(["--lessons", str(folder)])
-    catalogue.offer_lessons(options.lessons)
+    catalogue.offer_lessons(str(folder))
     assert own_folder() == folder and catalogue.find_lesson("mine").title == "A small lesson"
-    with pytest.raises(InputError, match="must be a folder"):
-        catalogue.offer_lessons(str(folder / "mine.md"))
+    refused("must be a folder", catalogue.offer_lessons, str(folder / "mine.md"))
     monkeypatch.setenv(FOLDER, "")
     catalogue.offer_lessons(None)
     assert own_folder() is None

@@ -1,6 +1,5 @@
 """Whatever a learner does, in whatever order: an answer first, hints one by one, and nothing is lost over JSON."""
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -78,20 +77,15 @@ def test_damaged_text_is_refused_or_is_a_place_in_the_lesson(acts, data):
         assert Progress.from_json(LESSON, at.to_json()) == at
 
 
-def test_the_answer_opens_the_reveal_and_is_closed_by_its_verdict():
+def test_the_answer_opens_the_reveal_decides_the_branch_and_is_closed_by_its_verdict():
     at = begun()
     for act in ("reveal", "go on", "judge", "answer after"):
-        with pytest.raises(InputError):
-            ACTS[act](at)
+        refused("", ACTS[act], at)
     at = at.answer("question", "b").answer("question", "a").reveal()  # changed before it is judged
     at = at.judged("question", Verdict(False, "No."))
     refused("judged already", at.answer, "question", "b")
-    with pytest.raises(InputError, match="submit your answer first"):
-        at.go_on()  # the second question waits
+    refused("submit your answer first", at.go_on)  # the second question waits
     assert at.answer("after", 0.3).go_on().step.name == "detour"  # by the branch of the answer
-
-
-def test_a_branch_follows_the_answer_and_a_teacher_may_let_it_be_skipped():
     other = begun().answer("question", "b").reveal().answer("after", 1.0)
     assert other.go_on().step.name == "second" and other.go_on().go_back() == other
     assert begun().reveal(may_skip=True).go_on(may_skip=True).step.name == "detour"
@@ -117,11 +111,5 @@ def test_a_step_hides_until_its_first_question_is_answered():
     at = Progress.begin(lesson_of(alone)).reveal()
     assert at.hidden == ("exact",) == at.answer("after", 0.3).hidden, "it can still be changed"
     assert at.answer("after", 0.3).judged("after", Verdict(False, "More.")).hidden == ()
-
-
-def test_what_can_be_hidden_is_named():
-    for parts, words in {
-        "[exacts]": "did you mean 'exact'",
-        "exact": "must be a list of some of exact, traces",
-    }.items():
+    for parts, words in {"[exacts]": "did you mean 'exact'", "exact": "must be a list of some of exact"}.items():
         refused(words, lesson_of, changed(("title: The first step", f"title: The first step\nhide: {parts}")))

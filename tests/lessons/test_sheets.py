@@ -6,7 +6,7 @@ import pytest
 
 from pmdviz.lessons.answers import judged_again, lesson_sheet
 from pmdviz.lessons.lesson import Answer, Verdict, for_student, seed_of
-from pmdviz.lessons.playing import Player
+from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.questions import Question, as_task, check, report
 from pmdviz.lessons.questions import points as points_of_task
@@ -32,9 +32,6 @@ def test_a_lesson_becomes_a_sheet_with_answers_confidence_seeds_and_recipe():
     assert (first["answer"], first["confidence"], first["grade"], first["seed"]) == ("b", "sure", "Right", 0)
     assert (second["points"], second["grade"], goal["task"], goal["points"]) == (0.5, "Close", "turn/goal", 1.0)
     assert found["recipes"]["first"]["target"] == "gaussian" and found["recipes"]["first"]["seed"] == 0
-
-
-def test_a_score_gives_its_share_of_a_point():
     progress = Progress(small_challenge(), ("tune",), {}, {}, {}, frozenset(), frozenset(), {"tune": 40.0}, True)
     assert points(lesson_sheet(progress)) == (0.4, 2.0)
 
@@ -55,8 +52,6 @@ def test_each_student_has_seeds_of_their_own_where_the_lesson_varies():
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", [name for name, lesson in LESSONS.items() if lesson.varies])
 def test_a_lesson_that_varies_has_nothing_wrong_for_other_students(name):
-    from pmdviz.lessons.playing import check_lesson
-
     for student in ("dora", "emil"):
         assert check_lesson(find_lesson(f"{name}@{student}"), Player()) == [], student
 
@@ -79,6 +74,8 @@ def test_sheets_become_one_table_of_points_with_the_best_of_several(capsys, tmp_
     assert lines[:2] == ["student,24-write-the-step,one_step,points,of", "ada,0,2.5,2.5,6"]
     _, out, _ = called(capsys, "answers", *files, "--rows", "--csv")
     assert out.splitlines()[0] == ",".join(COLUMNS) and len(out.splitlines()) == 8
+    files[0].write_text(to_json({**ada, "student": "=1+1"}), encoding="utf-8")
+    assert "\n'=1+1," in called(capsys, "answers", files[0])[1], "a spreadsheet would compute it"
 
 
 def test_a_table_takes_the_place_of_no_answers(capsys, tmp_path):
@@ -96,29 +93,18 @@ def test_a_table_takes_the_place_of_no_answers(capsys, tmp_path):
         assert called(capsys, "answers", *files, "--json", tmp_path / "class.json")[0] == 0
 
 
-def test_a_name_that_a_spreadsheet_would_compute_is_a_text(capsys, tmp_path):
-    sheet = {**lesson_sheet(done(small_lesson())), "student": "=1+1"}
-    (tmp_path / "a.json").write_text(to_json(sheet), encoding="utf-8")
-    assert "\n'=1+1," in called(capsys, "answers", tmp_path / "a.json")[1]
-
-
 def test_what_is_no_sheet_is_refused(capsys, tmp_path):
     good = lesson_sheet(done(small_lesson()))
     row = good["answers"][0]
-    for text in (
-        "",
-        "[]",
-        "{}",
-        to_json({**good, "pmdviz_answers": 2}),
-        to_json({**good, "answers": [{**row, "points": 9}]}),
-        to_json({**good, "answers": [{**row, "points": 10**400}]}),
-        to_json({**good, "answers": [{**row, "task": 7}]}),
-        json.dumps({**good, "answers": [{**row, "answer": float("inf")}]}),
-        json.dumps({**good, "student": "\ud800"}),
+    for changes in (
+        {"pmdviz_answers": 2},
+        *({"answers": [{**row, **one}]} for one in ({"points": 9}, {"points": 10**400}, {"task": 7})),
+        {"answers": [{**row, "answer": float("inf")}]},
+        {"student": "\ud800"},
     ):
+        refused("x.json is not a file of answers", read_sheet, json.dumps({**good, **changes}), "x.json")
+    for text in ("", "[]", "{}"):
         refused("x.json is not a file of answers", read_sheet, text, "x.json")
-    (tmp_path / "x.json").write_text("no", encoding="utf-8")
-    assert called(capsys, "answers", tmp_path / "x.json")[0] == 2
 
 
 def test_an_edited_file_is_judged_again_by_the_lessons_own_run(monkeypatch):

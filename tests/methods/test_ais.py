@@ -1,17 +1,19 @@
-"""Annealed importance sampling: moves keep their density, pilots alone tune it, batches ruin it, failures say so."""
+"""Importance sampling by annealing and by adaptive mixtures: moves, tuning, formulas, and what ruins the evidence."""
 
 import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.methods import METHODS
 from pmdviz.methods.annealing import Rung, Walkers, settled, walked
+from pmdviz.methods.importance import Proposal, chi2_gradient, m_pmc, power_of_weights, tempered
 from pmdviz.targets import make_target
-from tests.support.engine import errors_from
+from tests.kernels.naive import differences
+from tests.support.engine import advanced, errors_from
 
 
 def test_a_random_walk_leaves_a_tempered_density_as_it_is():
-    """At β = 1/2 the likelihood counts as that of half the data."""
     target = make_target("gaussian", num_data=8, dim=1, sigma_x=2.0)
     half = 1 / (1 + 0.5 * 8 / 4.0)
     rng, mean = np.random.default_rng(3), half * 0.5 * target.data.sum() / 4.0
@@ -25,113 +27,129 @@ def test_a_random_walk_leaves_a_tempered_density_as_it_is():
 
 
 def test_pilots_alone_tune_the_step():
-    method, target = METHODS["ais"], make_target("gaussian")
-    knobs = method.Knobs.checked({"num_particles": 20})
-    state = method.init(np.random.default_rng(0), target, knobs)
+    method, knobs = METHODS["ais"], METHODS["ais"].Knobs.checked({"num_particles": 20})
+    state = method.init(np.random.default_rng(0), make_target("gaussian"), knobs)
     assert len(state.walkers.points) == 52 and len(state.particles) == 20
-    longer, shorter = (
-        settled(state._replace(rung=1), state.walkers, np.r_[np.full(20, 1 - share), np.full(32, share)], 0.75, knobs)
-        for share in (1.0, 0.0)
-    )
-    assert shorter.time_step < knobs.time_step < longer.time_step
-    assert longer.time_steps[1] == knobs.time_step
+    accepted = (np.r_[np.full(20, 1 - share), np.full(32, share)] for share in (1.0, 0.0))
+    longer, shorter = (settled(state._replace(rung=1), state.walkers, each, 0.75, knobs) for each in accepted)
+    assert shorter.time_step < knobs.time_step < longer.time_step and longer.time_steps[1] == knobs.time_step
 
 
 def test_batches_ruin_the_evidence_and_more_temperatures_make_it_worse():
     """About T/(p + 1) (N/B - 1) nats are lost where each move forgets its start; less where it does not."""
-    options, errors = {"num_data": 200, "dim": 1, "sigma_x": 1.0}, {}
+    errors, options = {}, {"num_data": 200, "dim": 1, "sigma_x": 1.0}
     for batch, T in ((200, 100), (40, 100), (40, 300)):
         knobs = {"batch_size": batch, "num_temperatures": T, "num_particles": 100}
-        final = pmdviz.run(
-            target="gaussian", target_options=options, method="stochastic_ais", floor=False, **knobs
-        ).final
-        errors[batch, T] = final.metrics["log_z_error"]
-        assert final.state.beta == 1
+        frame = advanced("stochastic_ais", options=options, **knobs).frame
+        errors[batch, T] = frame.metrics["log_z_error"]
+        assert frame.state.beta == 1
     assert abs(errors[200, 100]) < 0.5
     assert -100 < errors[40, 100] < -20 and errors[40, 300] < 2 * errors[40, 100]
-
-
-def elsewhere(below, dim=1):
-    """A q0 that is uniform on the unit cube; a density that is 0 but where the first coordinate is above `below`."""
-    return pmdviz.custom_target(
-        log_prior=lambda t: np.where(((t >= 0) & (t <= 1)).all(axis=1), 0.0, -np.inf),
-        log_likelihood=lambda t, rows: np.where(t[:, 0] > below, -t[:, 0], -np.inf),
-        sample_prior=lambda rng, n: rng.random((n, dim)),
-        data=None, dim=dim, name="elsewhere", bounds=[(0.0, 3.0)] * dim,
-    )  # fmt: skip
 
 
 @pytest.mark.ci
 def test_particles_of_weight_0_are_counted_and_log_z_is_right():
     """Half of q0 has density 0: Z = the integral of exp(-t) over [1/2, 1]; a random walk, without a gradient."""
-    found = []
-    for seed in range(30):
-        run = pmdviz.run(
-            target=elsewhere(0.5), method="ais", seed=seed, num_particles=40, num_temperatures=5, floor=False
-        )
-        assert 5 < run.final.info.zero_weight < 35
-        found.append(np.exp(run.final.metrics["log_z"]))
+    target = pmdviz.custom_target(
+        log_prior=lambda t: np.where((t[:, 0] >= 0) & (t[:, 0] <= 1), 0.0, -np.inf),
+        log_likelihood=lambda t, rows: np.where(t[:, 0] > 0.5, -t[:, 0], -np.inf),
+        sample_prior=lambda rng, n: rng.random((n, 1)), data=None, dim=1, name="elsewhere", bounds=[(0.0, 3.0)],
+    )  # fmt: skip
+    frames = [advanced("ais", target=target, seed=k, num_particles=40, num_temperatures=5).frame for k in range(30)]
+    assert all(5 < frame.info.zero_weight < 35 for frame in frames)
+    found = [np.exp(frame.metrics["log_z"]) for frame in frames]
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
 
 
 def test_without_gradients_walks_are_those_of_ais():
-    """Bit for bit those of AIS on a target that has none; where there is one, it is not evaluated."""
-    bare = make_target("gaussian", num_data=6)
+    bare, states = make_target("gaussian", num_data=6), []
     bare.declared = frozenset()
-    states = []
     for name, target in (("ais", bare), ("gf_ais", bare), ("gf_ais", make_target("gaussian", num_data=6))):
-        method, rng = METHODS[name], np.random.default_rng(0)
-        walk = {"proposals": "walk"} if name == "gf_ais" else {}
+        method, rng, walk = METHODS[name], np.random.default_rng(0), {"proposals": "walk"} if name == "gf_ais" else {}
         knobs = method.Knobs.checked({"num_particles": 20, "num_temperatures": 10, **walk})
         state = method.init(rng, target, knobs)
         while not method.ended(state, knobs, target):
             state, info = method.step(rng, state, target, target.data_rows, knobs)
             assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
-        states.append(state)
-    for state in states[1:]:
-        np.testing.assert_array_equal(state.walkers.points, states[0].walkers.points)
-        np.testing.assert_array_equal(state.log_weights, states[0].log_weights)
+        states.append((state.walkers.points, state.log_weights))
+    for found in states[1:]:
+        for one, other in zip(found, states[0], strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
-def test_langevin_proposals_by_a_surrogate_are_metropolis_hastings():
-    """In plain NumPy: the drift (0.88), and acceptance by p(θ') q(θ | θ') / (p(θ) q(θ' | θ)) with Gaussian q."""
-    target, (n, pilots, step) = make_target("gaussian", num_data=6, dim=2), (40, 12, 0.9)
-    points = target.exact.sample(np.random.default_rng(1), n)
-    blank = np.empty((0, 2))
-    log_l = target.log_likelihood(points, target.data)
-    walkers = Walkers(points, np.zeros((n, 2)), target.log_prior(points), log_l, blank, blank)
-    at, method = Rung(target, target.data, 0.7, step, pilots), METHODS["gf_ais"]
-    unit, z = target.scale, np.random.default_rng(5).standard_normal((n, 2))
+METHOD = METHODS["adaptive_is"]
 
-    def log_p(x):
-        return target.log_prior(x) + 0.7 * target.log_likelihood(x, target.data)
 
-    def drift(x, centres):
-        apart = x[:, None] / unit - centres / unit
-        between = (centres[:, None] - centres) / unit
-        h = np.median(np.linalg.norm(between, axis=2)[np.triu_indices(len(centres), 1)]) ** 2
-        h /= 2 * np.log(len(centres) + 1)
-        masses = np.exp(log_p(centres) - log_p(centres).max()) * np.exp(-(apart**2).sum(axis=2) / h)
-        return (masses[:, :, None] * -2 / h * apart).sum(axis=1) / masses.sum(axis=1)[:, None]
+def small_proposal(rng, K=3, d=2, defensive=0.0):
+    return Proposal(
+        np.log(rng.dirichlet(np.ones(K))), rng.normal(size=(K, d)), np.exp(rng.normal(size=(K, d)) / 3), defensive
+    )
 
-    def log_q(to, start, centres):
-        return -0.5 * (((to - start) / unit - 0.5 * step**2 * drift(start, centres)) ** 2).sum(axis=1) / step**2
 
-    log_u = np.random.default_rng(5)
-    log_u.standard_normal((n, 2))
-    log_u = np.log1p(-log_u.random(n))
-    halves = {"pilots": ((0, 28, 28, 40), (28, 34, 34, 40), (34, 40, 28, 34)), "printed": ((0, 40, 0, 40),)}
-    for proposals, groups in halves.items():
-        wanted = points.copy()
-        for a, b, c, d in groups:
-            x, centres = points[a:b], points[c:d]
-            new = x + unit * (0.5 * step**2 * drift(x, centres) + step * z[a:b])
-            ratio = log_p(new) - log_p(x) + log_q(x, new, centres) - log_q(new, x, centres)
-            wanted[a:b][log_u[a:b] < ratio] = new[log_u[a:b] < ratio]
-        knobs = method.Knobs.checked({"proposals": proposals})
-        moved = method.move(np.random.default_rng(5), walkers, at, knobs)
-        np.testing.assert_allclose(moved.walkers.points, wanted, atol=1e-12)
-        assert 0.3 < moved.accepted.mean() < 1
-    alone = method.move(np.random.default_rng(5), walkers, at._replace(pilots=0), method.Knobs.checked({}))
-    walk = walked(np.random.default_rng(5), walkers, at)
-    np.testing.assert_array_equal(alone.walkers.points, walk.walkers.points)
+def test_a_step_of_em_is_the_formula():
+    rng = np.random.default_rng(1)
+    proposal, particles = small_proposal(rng, defensive=0.1), rng.normal(size=(400, 2))
+    log_weights = normalise(rng.normal(size=400))
+    _, shares = proposal.at(particles, rng.normal(size=400))
+    knobs = METHOD.Knobs.checked({"variance_floor": 0.0, "smallest_ess": 0.0})
+    new, power = m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
+    by = np.exp(log_weights)[:, None] * shares
+    means = np.einsum("ik,id->kd", by, particles) / by.sum(axis=0)[:, None]
+    spread = (particles[:, None] - means) ** 2
+    assert power == 1.0
+    np.testing.assert_allclose(np.exp(new.log_shares), by.sum(axis=0) / by.sum(), rtol=1e-12)
+    np.testing.assert_allclose(new.means, means, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(new.sds**2, np.einsum("ik,ikd->kd", by, spread) / by.sum(axis=0)[:, None], rtol=1e-10)
+
+
+def test_no_variance_is_below_the_floor_and_no_component_without_weight_stays():
+    rng = np.random.default_rng(2)
+    means = np.array([[0.0, 0.0], [50.0, 0.0], [-500.0, 0.0]])
+    proposal = Proposal(np.log(np.full(3, 1 / 3)), means, np.ones((3, 2)), 0.0)
+    particles = np.concatenate([rng.normal(size=(300, 2)), [[50.0, 0.0]]])
+    _, shares = proposal.at(particles, np.zeros(301))
+    knobs = METHOD.Knobs.checked({"smallest_ess": 0.0})
+    new, _ = m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
+    assert new.alive.tolist() == [True, True, False] and len(new.living().means) == 2
+    assert 0.05 < new.sds[1].min() and new.sds[1].max() < 0.5  # sqrt(.02) local sds
+    np.testing.assert_allclose(new.sds[0], 1.0, atol=0.2)
+
+
+@pytest.mark.parametrize("defensive", [0.0, 0.3])
+def test_the_gradient_is_that_of_log_chi2(defensive):
+    """Against central differences of log mean (p^2 / (q r)) at common draws of r = q, the naive importance form."""
+    rng = np.random.default_rng(3)
+    proposal, unit = small_proposal(rng, defensive=defensive), np.array([0.7, 1.9])
+    particles, log_prior, log_joint = rng.normal(size=(50, 2)), rng.normal(size=50), rng.normal(size=50)
+    drawn_from, shares = proposal.at(particles, log_prior)
+
+    def log_chi2(vectors):
+        """At vectors (n, 15) of changes of the components' log shares, means and log sds."""
+        for moved in vectors.reshape(-1, 3, 5):
+            shares, means = normalise(proposal.log_shares + moved[:, 0]), proposal.means + unit * moved[:, 1:3]
+            q = Proposal(shares, means, proposal.sds * np.exp(moved[:, 3:]), defensive)
+            log_q, _ = q.at(particles, log_prior)
+            yield np.log(np.mean(np.exp(2 * log_joint - log_q - drawn_from)))
+
+    numeric = differences(lambda vectors: np.array([*log_chi2(vectors)]), np.zeros((1, 15)))[0]
+    log_weights = normalise(log_joint - drawn_from)
+    found = chi2_gradient(proposal, particles, log_weights, shares, 0.0, unit)
+    # The control variate, of expectation 0, has a value at these draws.
+    plain = found - (chi2_gradient(proposal, particles, log_weights * 0, shares, 0.0, unit))
+    score = mean_score(proposal, particles, shares, unit)
+    np.testing.assert_allclose((plain - score).ravel(), numeric, atol=1e-7)
+
+
+def mean_score(proposal, particles, shares, unit):
+    z = (particles[:, None] - proposal.means) / proposal.sds
+    in_shares = shares - np.exp(proposal.log_shares) * shares.sum(axis=1, keepdims=True)
+    parts = [in_shares[..., None], shares[..., None] * unit * z / proposal.sds, shares[..., None] * (z**2 - 1)]
+    return np.concatenate(parts, axis=2).mean(axis=0)
+
+
+def test_tempered_weights_have_the_wanted_ess():
+    log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))
+    power = power_of_weights(log_weights, 50.0)
+    assert 0 < power < 1
+    assert effective_sample_size(tempered(log_weights, power)) == pytest.approx(50, rel=1e-6)
+    assert power_of_weights(log_weights, 1.0) == 1.0

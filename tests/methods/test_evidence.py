@@ -14,7 +14,8 @@ from tests.support.tables import looped
 ISING, GAUSSIAN, GMM = ("ising", {"size": 3}), ("gaussian", {"num_data": 4, "dim": 2}), ("gmm", {})
 SHORT = {"num_particles": 8, "num_temperatures": 6, "power": 2.0}  # weights that vary
 FEW = {"num_particles": 10, "num_leaders": 15, "num_pilots": 10}  # likewise
-MOST = 25  # steps of a method that has no end
+MIXED = {"num_particles": 50, "num_components": 3}
+
 # Method -> cases (target, options), knobs.
 UNBIASED = {
     "importance": [(*GAUSSIAN, {"num_particles": 50, "batch_size": 2}), (*GMM, {"num_particles": 50, "batch_size": 1})],
@@ -24,10 +25,7 @@ UNBIASED = {
     ],
     "hais": [(*GAUSSIAN, {**SHORT, "leapfrog_steps": 2, "refreshment": 0.3}), (*GMM, {**SHORT, "leapfrog_steps": 2})],
     "gf_ais": [(*GAUSSIAN, SHORT), (*GMM, SHORT), (*GAUSSIAN, {**SHORT, "proposals": "walk"})],
-    "adaptive_is": [
-        (*GAUSSIAN, {"num_particles": 50, "num_components": 3}),
-        (*GMM, {"num_particles": 50, "num_components": 3, "adaptation": "chi2"}),
-    ],
+    "adaptive_is": [(*GAUSSIAN, MIXED), (*GMM, {**MIXED, "adaptation": "chi2"})],
     "steinis": [(*GAUSSIAN, FEW), (*GMM, {**FEW, "stop": "last"}), (*GMM, {**FEW, "eta": 3.0})],
 }  # fmt: skip
 ELSEWHERE = {"particle_lda": "tests/methods/test_topics.py, against all topics of all words"}
@@ -38,28 +36,23 @@ BIASED = {
     "stochastic_ais": "exp of an unbiased estimate of log L is biased, and the ladder ends at one batch's posterior",
 }
 BACKWARDS = [("ais", *GAUSSIAN), ("ais", *ISING), ("hais", *GAUSSIAN), ("gf_ais", *GAUSSIAN)]
-RUNS = 100
 
 
 def at_the_end(name, target, seed, **knobs):
-    """The state in which a run ends, or that of its 25th step, and its knobs."""
     method, rng = METHODS[name], np.random.default_rng(seed)
     knobs = method.Knobs.checked(knobs)
     state, seen = method.init(rng, target, knobs), 0
-    while not method.ended(state, knobs, target) and state.iteration < MOST:
+    while not method.ended(state, knobs, target) and state.iteration < 25:
         number = method.batch_size(state, knobs, target.num_data)
-        whole = method.batches(state, knobs) == "whole"
-        state, _ = method.step(
-            rng, state, target, target.data_rows[slice(None) if whole else slice(seen, seen + number)], knobs
-        )
+        rows = slice(None) if method.batches(state, knobs) == "whole" else slice(seen, seen + number)
+        state, _ = method.step(rng, state, target, target.data_rows[rows], knobs)
         seen += number
     return state, knobs
 
 
 def estimates(name, target, **knobs):
-    """log Z-hat - log Z of each run, and the same from above."""
     method, truth, found = METHODS[name], target.reference().log_z, []
-    for seed in range(RUNS):
+    for seed in range(100):
         end = at_the_end(name, target, seed, **knobs)
         above = method.log_z_above(*end, target)
         found.append((method.log_z(*end, target) - truth, np.nan if above is None else above - truth))
@@ -96,13 +89,8 @@ def test_so_it_is_on_other_targets_and_with_other_knobs(name, cases):
 )
 def test_the_way_up_and_the_way_back_hold_log_z_between_them(name, target, options):
     """In the mean; and the mean of 1/Z by the way back is 1/Z."""
-    knobs = {
-        **SHORT,
-        "num_particles": 1,
-        "num_temperatures": 4,
-        **({"leapfrog_steps": 2} if name == "hais" else {}),
-        "sandwich": True,
-    }
+    knobs = {**SHORT, "num_particles": 1, "num_temperatures": 4, "sandwich": True}
+    knobs |= {"leapfrog_steps": 2} if name == "hais" else {}
     below, above = estimates(name, make_target(target, **options), **knobs)
     assert abs(errors_from(np.exp(-above), 1.0)) < 4
     assert errors_from(below, 0.0) < -2 and errors_from(above, 0.0) > 2

@@ -29,38 +29,31 @@ POINTS = 900
 TRANSITIONS = 3
 LEVEL = 1e-3  # of a false alarm in one test, shared by all of its comparisons
 NUM_DATA = 4  # few, so that prior and posterior are of one size and a step fits every data set
-SMALL = {
-    "ising": {"size": 2},
-    "bernoulli_rbm": {"visible": 5, "hidden": 3},
-}  # of targets without data; else the defaults
+SMALL = {"ising": {"size": 2}, "bernoulli_rbm": {"visible": 5, "hidden": 3}}  # without data; else the defaults
 # Steps that are often refused: an acceptance that is wrong then shows.
-STEPS = {
-    "hmc": {"time_step": 0.8, "leapfrog_steps": 3},
-    "mala": {"time_step": 1.0},
-    "nuts": {"time_step": 0.8, "max_depth": 3},
-    "random_walk": {"scale": 0.6},
-}
+STEPS = {"hmc": {"time_step": 0.8, "leapfrog_steps": 3}, "mala": {"time_step": 1.0},
+         "nuts": {"time_step": 0.8, "max_depth": 3}, "random_walk": {"scale": 0.6}}  # fmt: skip
 # Of a ladder: many refusals, and momenta that are kept long, so that one which is not turned round shows.
 LADDER_STEP, LADDER_TRANSITIONS = 1.3, 20  # prior sds
 LADDER_KNOBS = {"leapfrog_steps": 1, "refreshment": 0.1}
-BIASED = {"sgld", "psgld", "adam_sgld", "sgrld"}  # Langevin steps on batches are never refused, and say so
 
-Transition = Callable[[np.random.Generator, object, np.ndarray, np.ndarray], np.ndarray]
+
+def knobs_of(method, known):
+    return method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
+
+
+BIASED = {"sgld", "psgld", "adam_sgld", "sgrld"}  # Langevin steps on batches are never refused, and say so
 
 
 class Move(NamedTuple):
-    """How points (m, d) are moved, given rows of data that are the same for all of them."""
-
-    transition: Transition  # (rng, target, points, data) -> points
+    transition: Callable  # (rng, target, points, data) -> points
     fits: Callable[[object], bool]  # of a target
     together: bool = False  # whether it needs many points at once: then all have the same data
 
 
 def chain(name: str) -> Move:
-    """Transitions of a chain, point by point."""
     method = METHODS[name]
-    known = {"tune": False, **STEPS.get(name, {})}
-    made = method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
+    made = knobs_of(method, {"tune": False, **STEPS.get(name, {})})
 
     def transition(rng, target, points, data):
         ends = []
@@ -75,14 +68,12 @@ def chain(name: str) -> Move:
 
 
 def tempering(shape: str) -> Move:
-    """The moves of `smc_mcmc` at temperature 1."""
     knobs = METHODS["smc_mcmc"].Knobs.checked({"move_shape": shape, "move_scale": 1.0})
 
     def transition(rng, target, points, data):
         m = len(points)
         known = checked_log_prior(target, points), checked_log_likelihood(target, points, data)
-        moves = (1.0, 1, 0, 0, points, 0, 0.0)
-        state = smc.TemperingState(points, weighting.equal(m), *known, np.arange(m), *moves)
+        state = smc.TemperingState(points, weighting.equal(m), *known, np.arange(m), 1.0, 1, 0, 0, points, 0, 0.0)
         for _ in range(TRANSITIONS):
             state, *_ = smc.moved(rng, state, target, data, knobs)
         return state.particles
@@ -91,10 +82,8 @@ def tempering(shape: str) -> Move:
 
 
 def ladder(name: str, **given: object) -> Move:
-    """The moves of annealed importance sampling on the last rung, that of the posterior; a third are pilots."""
     method = METHODS[name]
-    known = {**LADDER_KNOBS, **given}
-    knobs = method.Knobs.checked({key: value for key, value in known.items() if key in method.Knobs.specs()})
+    knobs = knobs_of(method, {**LADDER_KNOBS, **given})
 
     def transition(rng, target, points, data):
         m, nothing = len(points), np.empty((0, points.shape[1]))
@@ -117,7 +106,6 @@ MOVES["gf_ais, walk"] = ladder("gf_ais", proposals="walk")
 
 @functools.cache
 def small(name):
-    """A target with few data, or few states, and few coordinates."""
     options = TARGETS[name].Options.specs()
     if "num_data" in options:
         return make_target(name, num_data=NUM_DATA, **({"dim": 2} if "dim" in options else {}))
@@ -138,7 +126,6 @@ def statistics(target, points, data) -> np.ndarray:
 
 
 def joint_draws(target, rng, transition=None):
-    """Statistics (n, k) of pairs (θ, X), and of those after transitions of θ given X."""
     before, after = [], []
     for point in target.sample_prior(rng, POINTS):
         data = target.simulate(rng, point, NUM_DATA)
@@ -149,7 +136,6 @@ def joint_draws(target, rng, transition=None):
 
 
 def exact_draws(target, rng, transition=None, count=POINTS):
-    """Statistics (n, k) of exact draws given the target's data, and of those after transitions."""
     points = target.exact.sample(rng, count)
     after = np.empty(0)
     if transition is not None:
@@ -172,7 +158,6 @@ def p_value(draws, target, transition, seed=0) -> float:
 
 
 def draws_for(key, name):
-    """Pairs of parameters and data; without data, or for moves of many points at once, exact draws; or None."""
     move, target = MOVES[key], small(name)
     if not move.fits(target):
         return None

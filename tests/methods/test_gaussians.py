@@ -1,13 +1,13 @@
-"""Variational Gaussians (svi, gaussian_vb, npv): exact on a Gaussian posterior, and gradients by differences."""
+"""Variational Gaussians (svi, gaussian_vb, npv, jaakkola_jordan): exact answers, and gradients by differences."""
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, vi
-from pmdviz.methods.npv import Tempered, elbo_gradient, entropy_bound
-from pmdviz.methods.vi import draws as draws_of_svi
+from pmdviz.methods.npv import Tempered, entropy_bound
 from pmdviz.methods.vi import elbo as elbo_of_draws
 from pmdviz.targets import make_target
 from tests.support.engine import advanced
@@ -15,6 +15,9 @@ from tests.support.own import own_target
 from tests.support.tables import looped
 
 MEAN, PRECISION = np.array([0.4, -0.7]), np.array([[4.0, 2.5], [2.5, 3.0]])
+
+
+E, NONE = np.eye(2), np.zeros((2, 2))
 
 
 def run(target="gaussian", budget=20_000, method="svi", **parts):
@@ -25,15 +28,12 @@ def normal_target():
     """Twenty data pulling theta to N(MEAN, PRECISION^-1), a prior of N(0, I) included."""
     of_data = PRECISION - np.eye(2)
     centre = np.linalg.solve(of_data, PRECISION @ MEAN)
-    return own_target(
-        2,
-        "normal",
-        log_likelihood=lambda t, rows: -len(rows) / 40 * np.einsum("mi,ij,mj->m", t - centre, of_data, t - centre),
-        data=np.zeros(20),
-        bounds=[(-4.0, 4.0)] * 2,
-        grad_log_prior=lambda theta: -theta,
-        grad_log_likelihood=lambda theta, rows: -len(rows) / 20 * (theta - centre) @ of_data,
-    )
+    parts = {
+        "log_likelihood": lambda t, rows: -len(rows) / 40 * np.einsum("mi,ij,mj->m", t - centre, of_data, t - centre),
+        "grad_log_prior": lambda theta: -theta,
+        "grad_log_likelihood": lambda theta, rows: -len(rows) / 20 * (theta - centre) @ of_data,
+    }
+    return own_target(2, "normal", data=np.zeros(20), bounds=[(-4.0, 4.0)] * 2, **parts)
 
 
 @looped("optimiser", ["natural", "adam"])
@@ -53,8 +53,7 @@ def test_on_a_gaussian_posterior_it_is_exact(optimiser):
 
 
 def a_state():
-    cholesky = np.array([[0.6, 0.0], [-0.3, 0.4]])
-    return vi.SVIState(np.array([0.2, 0.1]), cholesky, np.zeros((2, 3)), np.zeros((2, 3)), 0)
+    return vi.SVIState(np.array([0.2, 0.1]), FULL, np.zeros((2, 3)), np.zeros((2, 3)), 0)
 
 
 def exact_elbo(mean, cholesky):
@@ -65,36 +64,19 @@ def exact_elbo(mean, cholesky):
 
 
 def slope_along(mean, factor, mean_change, factor_change):
-    """The derivative of the exact ELBO along a change of mean and factor."""
     up, down = (exact_elbo(mean + s * mean_change, factor + s * factor_change) for s in (1e-6, -1e-6))
     return (up - down) / 2e-6
 
 
-E = np.eye(2)
 NONE = np.zeros((2, 2))
-
-
-def test_path_gradients_of_svi_are_those_of_the_elbo():
-    state, noise = a_state(), np.random.default_rng(0).standard_normal((200_000, 2))
-    noise = np.concatenate([noise, -noise])
-    slope, inner = vi.path_gradients(state, noise, -(draws_of_svi(state, noise) - MEAN) @ PRECISION)
-    within = np.linalg.solve(state.cholesky.T, inner)  # the gradient in L
-    for i, j in ((0, 0), (1, 0), (1, 1)):
-        assert slope[i] == pytest.approx(slope_along(state.mean, state.cholesky, E[i], NONE), abs=1e-6)
-        along = slope_along(state.mean, state.cholesky, np.zeros(2), np.outer(E[i], E[j]))
-        assert within[i, j] == pytest.approx(along, abs=0.03)
-
-
-def exact_gradients(state):
-    inner = np.eye(2) - state.cholesky.T @ PRECISION @ state.cholesky
-    return -PRECISION @ (state.mean - MEAN), inner
 
 
 @looped("size", [1.0, 100.0])
 def test_noise_never_makes_the_precision_negative(size):
     """And without noise rho = 1 gives the precision -E[hess log p] and Newton's step of the mean."""
     rng, wide = np.random.default_rng(1), a_state()._replace(cholesky=5 * a_state().cholesky)
-    moved = vi.natural_step(wide, *exact_gradients(wide), 1.0)
+    exact = -PRECISION @ (wide.mean - MEAN), np.eye(2) - wide.cholesky.T @ PRECISION @ wide.cholesky
+    moved = vi.natural_step(wide, *exact, 1.0)
     np.testing.assert_allclose(moved.cholesky @ moved.cholesky.T, np.linalg.inv(PRECISION), rtol=1e-10)
     np.testing.assert_allclose(moved.mean, MEAN, rtol=1e-10)
     for _ in range(100):
@@ -119,17 +101,15 @@ def factor_of(state):
 @pytest.mark.parametrize("factor", [FULL, DIAGONAL], ids=["full", "diagonal"])
 def test_the_gradient_is_that_of_the_elbo_in_its_coordinates(factor):
     """Those are the mean in prior sds, the logarithms of the factor's diagonal, and the rest in the sds of its row."""
-    state, noise = state_of(factor), np.random.default_rng(0).standard_normal((200_000, 2))
-    found, L = (
-        vi.coordinates_gradient(state, noise, -(vi.draws(state, noise) - MEAN) @ PRECISION, SCALE),
-        factor_of(state),
-    )
-    assert found.shape == ((2, 3) if factor.ndim == 2 else (2, 2))
-    for i, j in ((0, 0), (1, 1), *([(1, 0)] if factor.ndim == 2 else [])):
+    state, noise, full = state_of(factor), np.random.default_rng(0).standard_normal((200_000, 2)), factor.ndim == 2
+    gradients, L = -(vi.draws(state, noise) - MEAN) @ PRECISION, factor_of(state)
+    found = vi.coordinates_gradient(state, noise, gradients, SCALE)
+    assert found.shape == ((2, 3) if full else (2, 2))
+    for i, j in ((0, 0), (1, 1), *([(1, 0)] if full else [])):
         assert found[i, 0] == pytest.approx(slope_along(state.mean, L, SCALE * E[i], NONE), abs=0.05)
         bump = np.outer(E[i], E[j]) * (L[i, i] if i == j else vi.sds(state)[i])
-        column = 1 + j if factor.ndim == 2 else 1
-        assert found[i, column] == pytest.approx(slope_along(state.mean, L, np.zeros(2), bump), abs=0.05)
+        slope = slope_along(state.mean, L, np.zeros(2), bump)
+        assert found[i, 1 + j if full else 1] == pytest.approx(slope, abs=0.05)
 
 
 def test_the_natural_step_of_one_solves_a_gaussian():
@@ -146,39 +126,32 @@ def test_the_natural_step_of_one_solves_a_gaussian():
 
 
 def test_the_elbo_is_exact_but_for_noise():
-    target, state = normal_target(), state_of(FULL)
-    theta = vi.draws(state, np.random.default_rng(1).standard_normal((100_000, 2)))
-    constant = elbo_of_draws(state, theta, target, target.data) - exact_elbo(state.mean, FULL)
-    other = state_of(1.5 * FULL)
-    theta = vi.draws(other, np.random.default_rng(2).standard_normal((100_000, 2)))
-    assert elbo_of_draws(other, theta, target, target.data) - exact_elbo(other.mean, 1.5 * FULL) == pytest.approx(
-        constant, abs=0.1
-    )
+    target, gaps = normal_target(), []
+    for seed, factor in ((1, FULL), (2, 1.5 * FULL)):
+        state = state_of(factor)
+        theta = vi.draws(state, np.random.default_rng(seed).standard_normal((100_000, 2)))
+        gaps.append(elbo_of_draws(state, theta, target, target.data) - exact_elbo(state.mean, factor))
+    assert gaps[1] == pytest.approx(gaps[0], abs=0.1)
     best = Session(Recipe("gaussian", "gaussian_vb", gradient="natural"), metrics_every=10)
     best.advance(10**6)
     assert best.history.columns["elbo"][-50:].mean() == pytest.approx(best.target.exact.log_z, abs=0.3)
 
 
 def test_the_normaliser_is_of_the_gradients_before_or_of_this_one_too():
-    rng, past = (
-        np.random.default_rng(0),
-        VB.Knobs.checked({"shape": "diagonal", "gradient": "normalised", "window": 3}),
-    )
-    present = past.replaced(normaliser="present")
-    state, seen = state_of(DIAGONAL), []
+    rng, knobs = np.random.default_rng(0), {"shape": "diagonal", "gradient": "normalised", "window": 3}
+    past, state, seen = VB.Knobs.checked(knobs), state_of(DIAGONAL), []
     for t in range(6):
         noise = rng.standard_normal((1, 2))
         gradients = -(vi.draws(state, noise) - MEAN) @ PRECISION
-        g = vi.coordinates_gradient(state, noise, gradients, SCALE)
-        seen.append(g)
+        seen.append(vi.coordinates_gradient(state, noise, gradients, SCALE))
         own, before = np.array(seen[-3:]), np.array(seen[-4:-1])
-        full = t >= 3
-        for knobs, those in ((past, before if full else own), (present, own)):
-            moved = vi.normalised(state, noise, gradients, 0.1, SCALE, knobs)
-            change = 0.1 * g / np.sqrt((those**2).mean(axis=0))
+        for normaliser, those in (("present", own), ("past", before if t >= 3 else own)):
+            given = past if normaliser == "past" else past.replaced(normaliser=normaliser)
+            moved = vi.normalised(state, noise, gradients, 0.1, SCALE, given)
+            change = 0.1 * seen[-1] / np.sqrt((those**2).mean(axis=0))
             np.testing.assert_allclose(moved.mean, state.mean + SCALE * change[:, 0], rtol=1e-6, atol=1e-7)
             np.testing.assert_allclose(moved.cholesky, state.cholesky * np.exp(change[:, 1]), rtol=1e-6)
-        state = vi.normalised(state, noise, gradients, 0.1, SCALE, past)._replace(iteration=t + 1)
+        state = moved._replace(iteration=t + 1)
 
 
 def some(K=4, d=2, seed=0):
@@ -193,16 +166,10 @@ def test_the_bound_is_its_formula_and_its_gradient_that_of_differences(K, d):
     both, squares = s[:, None] ** 2 + s**2, ((z[:, None] - z) ** 2).sum(axis=2)
     mixed = np.exp(-squares / (2 * both)) / (2 * np.pi * both) ** (d / 2)
     assert value == pytest.approx(-np.log(mixed.mean(axis=1)).mean(), rel=1e-13)
-    step = 1e-6
-    for k in range(K):
-        for i in range(d):
-            up = np.zeros((K, d))
-            up[k, i] = step
-            difference = entropy_bound(z + up, s)[0] - entropy_bound(z - up, s)[0]
-            assert in_z[k, i] == pytest.approx(difference / (2 * step), abs=1e-8)
-        up = step * np.eye(K)[k]
-        difference = entropy_bound(z, s + up)[0] - entropy_bound(z, s - up)[0]
-        assert in_s[k] == pytest.approx(difference / (2 * step), abs=1e-8)
+    for k, e in enumerate(1e-6 * np.eye(K * (d + 1))):
+        up, wider = e[: K * d].reshape(K, d), e[K * d :]
+        difference = (entropy_bound(z + up, s + wider)[0] - entropy_bound(z - up, s - wider)[0]) / 2e-6
+        assert [*in_z.ravel(), *in_s][k] == pytest.approx(difference, abs=1e-8)
 
 
 def test_far_components_do_not_underflow():
@@ -230,10 +197,47 @@ def test_slopes_and_traces_are_those_of_the_values(target, beta):
         np.testing.assert_allclose(traces, -2 * (beta * (1 + 30 / 4) + 1 - beta), rtol=1e-6)
 
 
-def test_the_means_follow_the_terms_without_the_trace_and_the_widths_all():
-    z, s = some()
-    slopes, traces = np.ones((4, 2)), np.full(4, -3.0)
-    _, in_z, in_s = entropy_bound(z, s)
-    found = elbo_gradient(z, s, slopes, traces)
-    np.testing.assert_allclose(found[:, :2], 1 + 4 * in_z)
-    np.testing.assert_allclose(found[:, 2], s * (-3 * s + 4 * in_s))
+OPTIONS = {"dim": 2, "num_data": 60, "prior_sd": 1.0, "data_seed": 3}
+WHOLE_STEPS = {"eta": 1e5, "budget": 6000}  # step size 1: the fixed-point iteration of Jaakkola and Jordan
+
+
+def bound_run(**parts):
+    return advanced("jaakkola_jordan", target="logistic", **{"options": OPTIONS, "budget": 30_000, **parts}).frame
+
+
+def log_sigmoid(z):
+    return -np.logaddexp(0, -z)
+
+
+def bounded_elbo(mean, factor, xi, rows):
+    """E_q of the bound's log joint plus the entropy of q, up to a constant, term by term; the prior is N(0, I)."""
+    x, y = rows[:, :-1], rows[:, -1]
+    second = factor @ factor.T + np.outer(mean, mean)
+    total = -0.5 * np.trace(second) + np.log(np.abs(np.diag(factor))).sum()
+    for k in range(len(rows)):
+        curvature = np.tanh(xi[k] / 2) / (4 * xi[k])
+        total += log_sigmoid(xi[k]) + (y[k] - 0.5) * (x[k] @ mean) - xi[k] / 2
+        total -= curvature * (x[k] @ second @ x[k] - xi[k] ** 2)
+    return total
+
+
+def test_its_end_is_the_optimum_of_the_bound_found_by_bfgs():
+    options = {**OPTIONS, "num_data": 20}
+    found = bound_run(options=options, batch_size=20, **WHOLE_STEPS).density
+    rows = make_target("logistic", **options).data
+
+    def loss(flat):
+        factor = np.array([[np.exp(flat[2]), 0.0], [flat[3], np.exp(flat[4])]])
+        return -bounded_elbo(flat[:2], factor, np.exp(flat[5:]), rows)
+
+    best = minimize(loss, np.zeros(5 + len(rows)), method="BFGS", options={"gtol": 1e-7}).x
+    factor = np.array([[np.exp(best[2]), 0.0], [best[3], np.exp(best[4])]])
+    np.testing.assert_allclose(found.mean, best[:2], atol=2e-5)
+    np.testing.assert_allclose(found.cov, factor @ factor.T, atol=2e-5)
+
+
+def test_batches_lead_to_where_all_data_lead():
+    whole = bound_run(batch_size=60, **WHOLE_STEPS).density
+    by_batches = bound_run(batch_size=10).density
+    np.testing.assert_allclose(by_batches.mean, whole.mean, atol=5e-3)
+    np.testing.assert_allclose(by_batches.cov, whole.cov, atol=5e-3)

@@ -1,4 +1,4 @@
-"""Mean-field VB: a step by its formula, the Gaussian's stationary moments, nets by Algorithm 2, the end."""
+"""Mean-field VB and straight-through estimation: their steps by formulas, and where runs end."""
 
 from functools import partial
 
@@ -10,8 +10,9 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.methods import METHODS
-from pmdviz.methods.mean_field import BOUND_EVERY, WINDOW, blocks, lower_bound, noise_draws
+from pmdviz.methods.mean_field import BOUND_EVERY, WINDOW, blocks, noise_draws
 from pmdviz.targets import make_target
+from tests.kernels.naive import differences
 from tests.support.engine import advanced
 
 PMFVB = METHODS["pmfvb"]
@@ -20,10 +21,6 @@ E12 = {"dim": 4, "num_data": 200, "prior_sd": 2.0, "truth": "prior"}
 
 
 def log_joint(target):
-    """Of `logistic` and `gmm`, from their formulas alone."""
-    if target.data is None:
-        squares = lambda x: ((x[:, None] - target.means) ** 2).sum(axis=2)  # noqa: E731
-        return lambda x: np.log(np.exp(-squares(x) / (2 * target.options.variance)).sum(axis=1))
     x, y = target.data[:, :-1], target.data[:, -1]
     prior = lambda w: -0.5 * (w**2).sum(axis=1) / target.prior_sd**2  # noqa: E731
     return lambda w: prior(w) + (y * (w @ x.T) - np.logaddexp(0, w @ x.T)).sum(axis=1)
@@ -36,15 +33,13 @@ def test_a_step_is_the_mean_over_others_one_block_after_the_other(grouping, bloc
     knobs = PMFVB.Knobs.checked({"num_particles": 20, "num_others": 6, "grouping": grouping, "step_size": 0.05})
     state = PMFVB.init(np.random.default_rng(0), target, knobs)
     after, info = PMFVB.step(np.random.default_rng(1), state, target, target.data_rows, knobs)
-    rng, theta, f, tiny = np.random.default_rng(1), state.particles.copy(), log_joint(target), 1e-5
+    rng, theta, f = np.random.default_rng(1), state.particles.copy(), log_joint(target)
     for block in blocks:
         others, slopes = theta[rng.choice(20, 6, replace=False)], np.empty((20, len(block)))
         for i in range(20):
             points = others.copy()
             points[:, block] = theta[i, block]
-            for place, k in enumerate(block):
-                move = tiny * np.eye(4)[k]
-                slopes[i, place] = ((f(points + move) - f(points - move)) / (2 * tiny)).mean()
+            slopes[i] = differences(f, points)[:, block].mean(axis=0)
         theta[:, block] += 0.025 * slopes + np.sqrt(0.05) * rng.standard_normal(slopes.shape, np.float32)
     np.testing.assert_allclose(after.particles, theta, atol=1e-7)
     np.testing.assert_allclose(sum(info.terms.values()), after.particles - state.particles, atol=1e-12)
@@ -64,16 +59,14 @@ def test_a_run_with_patience_ends_where_the_bound_has_stalled_and_says_so():
 
 def test_the_bound_is_known_at_some_steps_and_is_its_formula():
     session, found = run(0, "logistic", options=E12, num_particles=50), []
-    for _ in range(11):
+    for k in range(11):
         frame = session.advance(1)
-        found.append((frame.info.scalars["stopping_bound"], frame.info.density_evaluations))
-        if frame.iteration % BOUND_EVERY == 1:
-            target, x = frame.target, frame.particles
+        found.append(frame.info.scalars["stopping_bound"])
+        assert (frame.info.density_evaluations > 0) == (k % BOUND_EVERY == 0)
+        if k % BOUND_EVERY == 0:
             constant = -4 * np.log(2 * np.sqrt(2 * np.pi)) + np.log(50)
-            assert found[-1][0] == pytest.approx(log_joint(target)(x).mean() + constant, rel=1e-10)
-            assert lower_bound(target, x, target.data_rows) == found[-1][0]
-    assert [asked > 0 for _, asked in found] == [k % BOUND_EVERY == 0 for k in range(11)]
-    assert found[0][0] == found[BOUND_EVERY - 1][0] != found[BOUND_EVERY][0]
+            assert found[-1] == pytest.approx(log_joint(frame.target)(frame.particles).mean() + constant, rel=1e-10)
+    assert found[0] == found[BOUND_EVERY - 1] != found[BOUND_EVERY]
 
 
 def test_the_work_follows_the_number_of_blocks():
@@ -89,14 +82,13 @@ NETS = METHODS["pmfvb_nn"]
 SMALL = {"num_data": 50, "hidden": 4}
 
 
-def set_up(target_options=None, **given):
-    target = make_target("regression_net", **SMALL, **(target_options or {}))
+def set_up(**given):
+    target = make_target("regression_net", **SMALL, **{k: given.pop(k) for k in ("response",) if k in given})
     knobs = NETS.Knobs.checked({"num_particles": 6, "batch_size": 20, **given})
     return target, knobs, NETS.init(np.random.default_rng(0), target, knobs)
 
 
 def grad(target, point, batch, ridge, precision):
-    """Of log pi at one net, by the target's joint at noise variance 1 / precision."""
     theta = target.with_noise(point[None], np.array([1 / precision]))
     likelihood = target.grad_log_joint(theta, batch) - target.grad_log_prior(theta)
     return likelihood[0, : len(point)] - ridge * point
@@ -105,7 +97,7 @@ def grad(target, point, batch, ridge, precision):
 @pytest.mark.parametrize("drift", ["adam", "paper"])
 @pytest.mark.parametrize("response", ["real", "binary"])
 def test_a_step_is_algorithm_2(drift, response):
-    target, knobs, state = set_up({"response": response}, drift=drift, drift_scale=0.7, damping=0.3)
+    target, knobs, state = set_up(response=response, drift=drift, drift_scale=0.7, damping=0.3)
     d, n, batch, real = target.num_weights, 50, target.data[:20], response == "real"
     first, second, sse = np.zeros(d), np.zeros(d), 50.0
     rates = 0.01 + 0.5 * (state.particles[:, :d] ** 2).mean(axis=0)
@@ -139,17 +131,8 @@ def test_a_step_is_algorithm_2(drift, response):
         state = after
 
 
-def test_a_block_is_a_random_tenth_of_the_weights_without_repetition():
-    found = blocks(np.random.default_rng(0), np.zeros((4000, 61)), 0.1)
-    assert found.shape == (4000, 6) and all(len(set(row)) == 6 for row in found[:50])
-    counts = np.bincount(found.ravel(), minlength=61)
-    assert stats.chisquare(counts).pvalue > 0.01
-    assert blocks(np.random.default_rng(0), np.zeros((2, 5)), 1e-9).shape == (2, 1)
-
-
 def test_the_noise_is_drawn_from_its_inverse_gamma():
-    target, _, _ = set_up()
-    draws = noise_draws(np.random.default_rng(1), 7.0, target, 4000)
+    draws = noise_draws(np.random.default_rng(1), 7.0, make_target("regression_net", **SMALL), 4000)
     assert stats.kstest(draws, stats.invgamma(1 + 25, scale=0.01 + 3.5).cdf).pvalue > 0.01
 
 
@@ -163,13 +146,44 @@ def test_from_one_draw_the_curve_is_found_and_from_many_it_stays_flat(steps, mos
 
 
 def test_a_run_ends_when_the_validation_score_has_stalled():
-    session = Session(
-        Recipe("regression_net", "pmfvb_nn", target_options=SMALL, budget=None, batch_size=50, patience=40), 10**9
-    )
-    frame = session.advance(20_000)
-    state = frame.state
+    recipe = Recipe("regression_net", "pmfvb_nn", target_options=SMALL, budget=None, batch_size=50)
+    session = Session(recipe.replaced(knobs={"patience": 40}), 10**9)
+    state = session.advance(20_000).state
     assert session.ended == "the validation score has not fallen for 40 steps"
     assert state.iteration - state.best_at == 40 and state.best <= state.score < np.inf
-    assert (
-        Session(Recipe("regression_net", "pmfvb_nn", target_options=SMALL, batch_size=50)).advance(60).iteration == 60
-    )
+    assert Session(recipe).advance(60).iteration == 60
+
+
+METHOD = METHODS["straight_through"]
+
+
+def binary_set_up(**given):
+    target = make_target("binary_net", num_data=50, hidden=4)
+    knobs = METHOD.Knobs.checked({"num_particles": 3, "batch_size": 20, **given})
+    return target, knobs, METHOD.init(np.random.default_rng(0), target, knobs)
+
+
+def test_a_step_is_adam_along_the_gradient_at_the_states_of_own_rows():
+    target, knobs, state = binary_set_up()
+    for _ in range(3):
+        after, info = METHOD.step(np.random.default_rng(7), state, target, target.data, knobs)
+        places = np.random.default_rng(7).integers(50, size=(3, 20))
+        for i in range(3):
+            rows = target.data[state.rows[i][places[i]]]
+            gradient = target.grad_straight_through(state.particles[i : i + 1], rows)[0]
+            first = 0.9 * state.first[i] + 0.1 * gradient
+            second = 0.99 * state.second[i] + 0.01 * gradient**2
+            t = state.iteration + 1
+            move = first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.99**t)) + 1e-8)
+            np.testing.assert_allclose(after.latent[i], np.clip(state.latent[i] + 0.05 * move, -1, 1), atol=1e-12)
+        np.testing.assert_array_equal(after.particles, np.where(after.latent >= 0, 1.0, -1.0))
+        assert info.visited == info.gradient_evaluations == 60
+        state = after
+
+
+def test_each_learns_from_a_bootstrap_sample_of_its_own():
+    rows = binary_set_up()[2].rows
+    assert rows.shape == (3, 50) and rows.min() >= 0 and rows.max() < 50
+    assert all(0.45 < len(set(each)) / 50 < 0.8 for each in rows)  # about 1 - 1/e
+    assert len({tuple(np.sort(each)) for each in rows}) == 3
+    np.testing.assert_array_equal(binary_set_up(bootstrap=False)[2].rows, np.tile(np.arange(50), (3, 1)))

@@ -1,11 +1,12 @@
-"""Structured PMD, online VB, SGRLD and the particle filter on topics: their laws on tiny corpora, by enumeration."""
+"""Structured PMD, online VB, SVI-GP, SGRLD and the particle filter against exact answers on small problems."""
 
 import numpy as np
 import pytest
-from scipy.special import logsumexp
 
 from pmdviz.methods import METHODS
-from tests.support.engine import advanced, errors_from
+from pmdviz.targets import make_target
+from tests.support.engine import advanced
+from tests.support.tables import looped
 from tests.support.topics import (
     enumerate_all,
     evidence_errors,
@@ -19,8 +20,7 @@ TINY = {"data": "model", "num_topics": 2, "num_data": 2, "length": 4, "vocabular
 
 
 def session_of(method, seed=0, options=None, **knobs):
-    made = {**TINY, **(options or {})}
-    return advanced(method, 0, "topics", made, seed, **knobs)
+    return advanced(method, 0, "topics", {**TINY, **(options or {})}, seed, **knobs)
 
 
 def exact_of(target):
@@ -37,62 +37,33 @@ def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_pos
     assert weighted_errors(found, frame.state.log_weights, exact_same_topic(exact, beta)) < 4.5
 
 
-def test_one_topic_is_known_on_paper_to_every_method():
-    """With K = 1 the posterior is Dir(β + n); SGRLD's draws have its means."""
-    options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}
-    for method, knobs in (
-        ("structured_pmd", {"num_particles": 2, "eta": 1.0, "n0": 0.0, "batch_size": 4}),
-        ("online_vb", {"eta": 1.0, "n0": 0.0, "batch_size": 4}),
-        ("particle_lda", {"num_particles": 2, "batch_size": 4}),
-    ):
-        session = session_of(method, options=options, **knobs)
-        counts = np.bincount(np.concatenate(tokens_of(session.target)), minlength=3)
-        exact = 0.5 + counts
-        np.testing.assert_allclose(session.advance(1).state.natural[0, :, 0], exact, rtol=1e-12)
-    chains = []
-    for seed in range(12):
-        session = session_of("sgrld", seed, options, batch_size=4, a=0.02, g=0.0, burn_in=100, sweeps=1)
-        chains.append(session.advance(900).density.particles)
-    means = np.array([[draws.mean(axis=0), (draws**2).mean(axis=0)] for draws in chains])
-    total = exact.sum()
-    moments = np.array([exact / total, exact * (exact + 1) / (total * (total + 1))])
-    errors = np.abs(means.mean(axis=0) - moments) - 4.5 * means.std(axis=0, ddof=1) / np.sqrt(len(means))
-    assert (errors < 0.003).all()  # of the step size: 0.02
-
-
 def test_a_langevin_step_of_one_topic_is_its_formula():
     """theta' = abs(theta + eps/2 (beta - theta + N/B (n - n_total theta / sum theta)) + sqrt(eps theta) xi)."""
     options = {"num_topics": 1, "num_data": 4, "length": 5, "beta": 0.5}
     session = session_of("sgrld", 3, options, batch_size=2, a=0.02, g=0.0)
-    state, target, batch = session.frame.state, session.target, session.target.data_rows[:2]
-    after, info = METHODS["sgrld"].move(np.random.default_rng(8), state, target, batch, session.knobs)
-    theta, noise = state.expanded, np.random.default_rng(8).standard_normal(state.expanded.shape)
+    target, theta = session.target, session.frame.state.expanded
+    given = session.frame.state, target, target.data_rows[:2], session.knobs
+    after, info = METHODS["sgrld"].move(np.random.default_rng(8), *given)
     counts = np.bincount(np.concatenate(tokens_of(target)[:2]), minlength=3).reshape(theta.shape)
-    drift = 0.5 - theta + 4 / 2 * (counts - counts.sum() * theta / theta.sum())
-    step_size = info.scalars["step_size"]
-    expected = np.abs(theta + step_size / 2 * drift + np.sqrt(step_size * theta) * noise)
-    np.testing.assert_allclose(after.expanded, expected, rtol=1e-12)
+    drift, step_size = 0.5 - theta + 4 / 2 * (counts - counts.sum() * theta / theta.sum()), info.scalars["step_size"]
+    noise = np.sqrt(step_size * theta) * np.random.default_rng(8).standard_normal(theta.shape)
+    np.testing.assert_allclose(after.expanded, np.abs(theta + step_size / 2 * drift + noise), rtol=1e-12)
 
 
 def test_langevin_draws_of_two_topics_have_the_posteriors_means():
-    """A function of the topics that does not depend on their order, by enumeration."""
-    session = session_of("sgrld", options={"beta": 1.5, "alpha": 1.0})
-    exact = exact_same_topic(exact_of(session.target), 1.5)
-    means = []
+    means, options = [], {"beta": 1.5, "alpha": 1.0}
+    knobs = {"batch_size": 2, "a": 0.05, "g": 0.0, "burn_in": 100, "sweeps": 10}
     for seed in range(16):
-        session = session_of(
-            "sgrld", seed, {"beta": 1.5, "alpha": 1.0}, batch_size=2, a=0.05, g=0.0, burn_in=100, sweeps=10
-        )
+        session = session_of("sgrld", seed, options, **knobs)
         phi = session.target.topics(session.advance(600).density.particles)
         means.append(np.einsum("nwk,nvk->wv", phi, phi) / len(phi))
+    exact = exact_same_topic(exact_of(session.target), 1.5)
     slack = np.abs(np.mean(means, axis=0) - exact) - 4.5 * np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
     assert (slack < 0.01).all()
-    prior = same_topic(np.full((3, 2), 1.5))
-    assert np.abs(exact - prior).max() > 0.05, "the data say something"
+    assert np.abs(exact - same_topic(np.full((3, 2), 1.5))).max() > 0.05, "the data say something"
 
 
 def test_a_batch_of_online_vb_stands_for_all_documents():
-    """At step size 1 the Dirichlet parameters count as many tokens as the corpus has, whatever the batch."""
     options = {"num_data": 12, "length": 5}
     session = session_of("online_vb", options=options, batch_size=3, eta=1.0, n0=0.0)
     natural, beta = session.advance(1).state.natural[0], session.target.options.beta
@@ -100,18 +71,96 @@ def test_a_batch_of_online_vb_stands_for_all_documents():
 
 
 def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
-    """One document after the other, with resampling between them; means over runs."""
-    runs = []
+    log_z, means, knobs = [], [], {"num_particles": 20, "batch_size": 1, "ess_threshold": 1.0}
     for seed in range(150):
-        session = session_of(
-            "particle_lda", seed, {"num_data": 3, "length": 3}, num_particles=20, batch_size=1, ess_threshold=1.0
-        )
+        session = session_of("particle_lda", seed, {"num_data": 3, "length": 3}, **knobs)
         frame = session.advance(3)
-        runs.append((frame.metrics["log_z"], frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1)))
+        log_z.append(frame.metrics["log_z"])
+        means.append(frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
     assert session.ended and any(event.kind == "rejuvenated" for event in frame.info.events)
-    exact = exact_of(session.target)
-    log_z = np.array([run[0] for run in runs])
+    exact, log_z = exact_of(session.target), np.array(log_z)
     assert abs(evidence_errors(log_z, exact.log_evidence)) < 4.5
-    means = np.array([run[1] for run in runs])
-    assert weighted_errors(means, log_z, exact_same_topic(exact, 0.4).ravel()) < 4.5
-    assert abs(errors_from(np.exp(log_z - logsumexp(log_z)) * len(log_z), 1)) < 1e-6
+    assert weighted_errors(np.array(means), log_z, exact_same_topic(exact, 0.4).ravel()) < 4.5
+
+
+def process_session(method, num_data=60, seed=0, options=None, **knobs):
+    return advanced(method, 0, "sparse_gp", {"num_data": num_data, "dim": 20, **(options or {})}, seed, **knobs)
+
+
+def kernel(x, z, width):
+    return np.exp(-0.5 * ((x[:, None] - z) / width) ** 2)
+
+
+def whitened(natural):
+    """Mean and covariance of the whitened values, from natural parameters of which the lower half counts."""
+    cov = np.linalg.inv(natural[:, :-1] + np.tril(natural[:, :-1], -1).T)
+    return cov @ natural[:, -1], cov
+
+
+@looped("method", ["structured_pmd", "svi_gp"])
+@looped("approximation", ["fitc", "dtc"])
+def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, approximation):
+    """Of every set of inducing inputs, in the usual form with inverses; of SVI-GP the optimum of Titsias 2009, Eq. 10.
+
+    That one is q(u) = N(K S^-1 K_un y / noise, K S^-1 K) with S = K + K_un K_nu / noise, as with DTC.
+    """
+    knobs = {"batch_size": 60, "eta": 1.0, "n0": 0.0, **({"num_particles": 3} if method == "structured_pmd" else {})}
+    session = process_session(method, options={"approximation": approximation}, **knobs)
+    state, target = session.advance(1).state, session.target
+    noise, (x, y) = target.options.noise_variance, target.data.T
+    for inputs, natural, factor in zip(state.particles, state.natural, state.constants, strict=True):
+        across, inner = kernel(x, target.inducing_inputs(inputs)[:, 0], target.kernel_width), factor @ factor.T
+        projected = across @ np.linalg.inv(inner)
+        fitc = method == "structured_pmd" and approximation == "fitc"
+        weight = projected / (noise + (1 - (projected * across).sum(axis=1) if fitc else 0 * x))[:, None]
+        cov = np.linalg.inv(np.linalg.inv(inner) + weight.T @ projected)
+        found, spread = whitened(natural)
+        np.testing.assert_allclose(factor @ spread @ factor.T, cov, atol=1e-8)
+        np.testing.assert_allclose(factor @ found, cov @ (weight.T @ y), atol=1e-6)
+
+
+def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
+    knobs = {"num_particles": 2, "batch_size": 5, "eta": 0.3, "n0": 0.0}
+    session = process_session("structured_pmd", 5, options={"dim": 2, "width": 3.0, "noise_variance": 0.3}, **knobs)
+    target, state, axis = session.target, session.frame.state, np.linspace(-9, 9, 601)
+    (x, y), width = target.data.T, target.kernel_width
+    v = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    prior = np.exp(-0.5 * (v**2).sum(axis=1)) / (2 * np.pi)
+    log_weights, densities = np.zeros(2), [prior, prior]
+    for step in (1, 2):
+        gamma = 0.3 / np.sqrt(step)
+        for j, (inputs, factor) in enumerate(zip(state.particles, state.constants, strict=True)):
+            a = np.linalg.solve(factor, kernel(inputs * width, x, width))
+            variance = 0.3 + 1 - (a**2).sum(axis=0)
+            log_rows = -0.5 * (y - v @ a) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)
+            product = densities[j] ** (1 - gamma) * prior**gamma * np.exp(gamma * log_rows.sum(axis=1))
+            mass = product.sum() * (axis[1] - axis[0]) ** 2
+            densities[j], log_weights[j] = product / mass, (1 - gamma) * log_weights[j] + np.log(mass)
+        expected = np.exp(log_weights) / np.exp(log_weights).sum()
+        np.testing.assert_allclose(session.advance(1).weights, expected, rtol=1e-6)
+
+
+def test_the_posterior_of_the_target_is_that_of_its_log_joint():
+    target = make_target("sparse_gp", dim=6, num_data=50)
+    exact, rng = target.exact, np.random.default_rng(0)
+    points = exact.sample(rng, 8)
+    np.testing.assert_allclose(target.log_joint(points) - exact.log_density(points), exact.log_z, rtol=1e-9)
+
+
+def test_steps_on_batches_come_to_the_optimum_of_all_data():
+    whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
+    parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
+    assert np.array_equal(whole.particles, parts.particles)
+    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
+
+
+def test_a_subset_is_the_process_of_its_rows():
+    session = process_session("subset_gp", options={"noise_variance": 0.1}, subset_size=25, batch_size=10)
+    frame, target = session.advance(100), session.target
+    inputs = target.inducing_inputs(frame.state.particles[0])[:, 0]
+    rows = target.data[[int(np.abs(target.data[:, 0] - x).argmin()) for x in inputs]]
+    assert len(np.unique(rows, axis=0)) == 25 and frame.visited == 25
+    across = kernel(rows[:, 0], target.points[:, 0], target.kernel_width)
+    both = kernel(rows[:, 0], rows[:, 0], target.kernel_width) + 0.1 * np.eye(25)
+    expected = across.T @ np.linalg.solve(both, rows[:, 1])
+    np.testing.assert_allclose(target.values(frame.density.mean[None])[0], expected, atol=1e-4)

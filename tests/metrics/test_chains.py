@@ -12,7 +12,6 @@ from tests.support.tables import looped
 
 
 def autoregressive(rng, count, n, rho):
-    """Chains (C, n) with autocorrelation rho^k and variance 1."""
     noise, x = rng.normal(size=(count, n)), np.empty((count, n))
     x[:, 0] = noise[:, 0]
     for t in range(1, n):
@@ -35,7 +34,6 @@ def test_both_are_those_of_another_implementation(rho, count, n):
 
 
 def test_one_chain_is_judged_by_its_halves():
-    """Which the other implementation refuses; asked for the halves as chains, unsplit, it says the same."""
     for seed in range(5):
         chain = autoregressive(np.random.default_rng(seed), 1, 200, 0.8)
         split = chain.reshape(2, 100)

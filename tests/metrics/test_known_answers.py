@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.densities.bandwidth import local
+from pmdviz.densities.bandwidth import chosen_shape, local, shaped_density
 from pmdviz.densities.density import KernelDensity, Points
-from pmdviz.densities.shaped import chosen_shape, shaped_density
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.resampling import thinned
@@ -15,7 +14,6 @@ from pmdviz.metrics import METRICS, perfect_draws
 from pmdviz.metrics.distances import stein_matrix, total_variation_of_states
 from pmdviz.metrics.divergences import compare, picture
 from pmdviz.metrics.perfect_draws import floor, known_floor
-from pmdviz.streams import stream
 from pmdviz.targets import make_target
 from pmdviz.targets.enumeration import numbers_of, states_of
 from pmdviz.targets.space import Discrete
@@ -23,18 +21,17 @@ from tests.support.engine import advanced
 from tests.support.tables import looped
 from tests.targets.test_custom import custom, sample_prior
 
-SMALL = {"num_data": 5, "dim": 1}
-
 
 @pytest.mark.parametrize("method", ["importance", "smc_mcmc"])
 def test_the_error_is_the_estimate_less_the_truth(method):
-    run = pmdviz.run(target="gaussian", target_options=SMALL, method=method, seed=1, num_particles=4000, floor=False)
+    options = {"num_data": 5, "dim": 1}
+    run = pmdviz.run(target="gaussian", target_options=options, method=method, seed=1, num_particles=4000, floor=False)
     final, truth = run.final, run.target.reference().log_z
-    assert final.metrics["log_z"] == final.method.log_z(final.state, final.knobs, run.target)
-    assert final.metrics["log_z_error"] == final.metrics["log_z"] - truth
-    assert final.metrics["log_z_exact"] == truth and abs(final.metrics["log_z_error"]) < 0.1
+    log_z = final.method.log_z(final.state, final.knobs, run.target)
+    expected = {"log_z": log_z, "log_z_error": log_z - truth, "log_z_exact": truth}
+    assert {name: final.metrics[name] for name in expected} == expected and abs(log_z - truth) < 0.1
     assert run.frames[0].metrics["log_z"] is None and run.frames[0].metrics["log_z_error"] is None
-    assert np.isnan(run.history["log_z"][0]) and run.history["log_z"][-1] == final.metrics["log_z"]
+    assert np.isnan(run.history["log_z"][0]) and run.history["log_z"][-1] == log_z
 
 
 def test_each_metric_is_there_where_it_can_be_had():
@@ -65,28 +62,18 @@ def test_it_is_the_root_mean_squared_difference_of_the_means():
 
 
 def test_it_is_half_the_sum_over_all_states():
-    target, rng = make_target("ising", size=2), np.random.default_rng(0)
+    target, rng, space = make_target("ising", size=2), np.random.default_rng(0), Discrete((1, -1, 0.5), 4)
     q = Points(target.sample_prior(rng, 12), np.log(rng.dirichlet(np.ones(12))))
-    states = states_of(target.space, np.arange(16))
-    share = ((states[:, None] == q.particles).all(axis=2) * q.weights).sum(axis=1)
-    space = Discrete((1, -1, 0.5), 4)
+    share = ((states_of(target.space, np.arange(16))[:, None] == q.particles).all(axis=2) * q.weights).sum(axis=1)
     np.testing.assert_array_equal(numbers_of(space, states_of(space, np.arange(81))), np.arange(81))
-    expected = 0.5 * np.abs(share - target.exact.probabilities).sum()
-    numbers = numbers_of(target.space, q.particles)
-    assert total_variation_of_states(numbers, q.weights, target.exact.probabilities) == pytest.approx(expected)
+    found = total_variation_of_states(numbers_of(target.space, q.particles), q.weights, target.exact.probabilities)
+    assert found == pytest.approx(0.5 * np.abs(share - target.exact.probabilities).sum())
 
 
-LINE = np.linspace(-9, 9, 600)
-STEP = LINE[1] - LINE[0]
-
-
-def normal(x, mean=0.0, variance=1.0):
-    return np.exp(-0.5 * (x - mean) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
-
-
-def test_its_mean_under_the_surrogate_is_zero():
-    matrix = stein_matrix(LINE[:, None], -LINE[:, None])
-    np.testing.assert_allclose(matrix @ normal(LINE) * STEP, 0, atol=1e-8)
+def test_the_gradient_free_discrepancy_has_mean_zero_under_the_surrogate():
+    line = np.linspace(-9, 9, 600)[:, None]
+    matrix, density = stein_matrix(line, -line), np.exp(-0.5 * line[:, 0] ** 2)
+    np.testing.assert_allclose(matrix @ density * (line[1] - line[0]), 0, atol=1e-8)
     np.testing.assert_allclose(matrix, matrix.T, atol=1e-12)
 
 
@@ -94,7 +81,6 @@ OPTIONS = {"num_data": 40, "length": 12, "side": 3, "num_topics": 4}
 
 
 def naive(frame, sets):
-    """Token by token, with shares by expected counts in which a token is left out of its own."""
     target, alpha, total, tokens = frame.target, frame.target.options.alpha, 0.0, 0
     corpus, weights = target.corpus, np.array([weight for weight, _ in sets])
     for first, middle, end in target.test_data:
@@ -125,21 +111,13 @@ def test_perplexity_is_that_of_the_naive_formula():
     expected = naive(frame, list(zip([0.2, 0.5, 0.3], topics, strict=True)))
     assert frame.metric("perplexity") == pytest.approx(expected, rel=1e-4)
     assert frame.metric("word_log_loss") == pytest.approx(np.log(expected), abs=1e-4)
-
-
-def test_of_many_draws_sixteen_are_asked_evenly():
     frame = advanced("sgrld", 6, "topics", OPTIONS, batch_size=20, burn_in=0.0).frame
-    draws = frame.target.topics(frame.density.particles)
-    assert frame.metric("perplexity") == pytest.approx(naive(frame, [(1 / 6, phi) for phi in draws]), rel=1e-3)
-
-
-def test_topics_that_know_nothing_have_as_many_words_as_there_are():
-    session = Session(Recipe("topics", "structured_pmd", target_options=OPTIONS, num_particles=2), 10**9)
-    assert session.frame.metric("perplexity") == pytest.approx(9)
-    assert session.frame.metric("unigram") == pytest.approx(np.log(9), abs=0.1)
-
-
-# The floor: independent draws at their best width, with a standard error, computed once.
+    draws = [(1 / 6, phi) for phi in frame.target.topics(frame.density.particles)]
+    assert frame.metric("perplexity") == pytest.approx(naive(frame, draws), rel=1e-3)
+    frame = advanced("structured_pmd", 0, "topics", OPTIONS, num_particles=2).frame  # topics that know nothing
+    assert frame.metric("perplexity") == pytest.approx(9) and frame.metric("unigram") == pytest.approx(
+        np.log(9), abs=0.1
+    )
 
 
 SEPARATE = {"num_data": 400, "sigma_x": 1.5}
@@ -170,64 +148,16 @@ def test_other_draws_agree_within_their_error(rule, options, each):
         assert session.set(bandwidth_rule="isotropic").drawn_as == {"rule": "local", "each": each}
 
 
-def test_it_is_computed_once_for_a_target_and_a_number(monkeypatch):
+def test_the_floor_is_computed_once_for_a_target_and_a_number_and_frames_show_it_once_it_is_known(monkeypatch):
     target = make_target("bimodal1d", data_seed=77)
     assert known_floor(target, 31) is None
     first = floor(target, 31)
-    monkeypatch.setattr(perfect_draws, "_computed", None)
-    assert floor(make_target("bimodal1d", data_seed=77), 31) is first
-    assert known_floor(target, 31) is first
-    assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None, "no exact posterior"
-    assert known_floor(target, 32) is None and known_floor(make_target("bimodal1d", data_seed=78), 31) is None
-
-
-def test_frames_show_it_once_it_is_known_and_none_before():
     session = Session(Recipe("gaussian", target_options={"data_seed": 123}, num_particles=21, budget=50))
     frame = session.advance()
     assert frame.metrics["floor_tv"] is None and frame.metrics["floor_kl"] is None
     found = floor(session.target, 21, **frame.drawn_as)
     assert (frame.metrics["floor_tv"], frame.metrics["floor_kl"]) == (found.tv, found.kl)
-
-
-# Figures computed again in plain NumPy, to ten digits, from the particles, the data and the streams alone.
-
-
-def ksd_of(points, first, second):
-    """The root of the mean over i != j of s.t k + s.grad' k + t.grad k + tr grad grad' k, and of its noise.
-
-    The kernel is k = (1 + |a - b|^2)^(-1/2).
-    """
-    off = points[:, None] - points
-    square = (off**2).sum(axis=2)
-    base, (s, t) = 1 + square, (first[:, None], second[None])
-    matrix = (s * t).sum(axis=2) * base**-0.5 + (s * off).sum(axis=2) * base**-1.5 - (t * off).sum(axis=2) * base**-1.5
-    matrix += points.shape[1] * base**-1.5 - 3 * square * base**-2.5
-    pairs = matrix[~np.eye(len(points), dtype=bool)]
-    return np.sqrt(max(pairs.mean(), 0.0)), np.sqrt(np.sqrt(2 / len(pairs) * (pairs**2).mean()))
-
-
-@pytest.mark.parametrize("num_data", [50, 3000])
-def test_the_ksd_of_a_run_in_posterior_units(num_data):
-    """Log p of linear regression with sigma 1 and prior sd 1; above 2,000 rows by two batches and control variates."""
-    options = {"dim": 2, "num_data": num_data}
-    final = pmdviz.run(target="linear", target_options=options, method="svi", budget=600).final
-    target, exact = final.target, final.target.exact
-    x, y = target.data[:, :-1], target.data[:, -1]
-    noise, prior = target.options.sigma_y, target.options.prior_sd
-
-    def slope(theta, rows):
-        residuals = y[rows] - x[rows] @ theta
-        return -theta / prior**2 + num_data / len(rows) * x[rows].T @ residuals / noise**2
-
-    points, everything, unit = final.draws[::2], np.arange(num_data), np.sqrt(np.diag(exact.cov))
-    if num_data <= 2000:
-        scores = [np.array([slope(theta, everything) for theta in points])] * 2
-    else:
-        rng, whole = stream("rows"), slope(exact.mean, everything)
-        batches = [rng.choice(num_data, 1000, replace=False) for _ in range(2)]
-        scores = [
-            np.array([slope(theta, rows) - slope(exact.mean, rows) + whole for theta in points]) for rows in batches
-        ]
-    value, level = ksd_of(points / unit, *(score * unit for score in scores))
-    assert final.metrics["ksd"] == pytest.approx(value, rel=1e-10)
-    assert final.metrics["ksd_noise"] == pytest.approx(level, rel=1e-10)
+    monkeypatch.setattr(perfect_draws, "_computed", None)
+    assert floor(make_target("bimodal1d", data_seed=77), 31) is first is known_floor(target, 31)
+    assert floor(custom(dim=3, sample_prior=lambda rng, m: sample_prior(rng, m, 3)), 10) is None, "no exact posterior"
+    assert known_floor(target, 32) is None and known_floor(make_target("bimodal1d", data_seed=78), 31) is None

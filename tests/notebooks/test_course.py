@@ -3,20 +3,22 @@
 import copy
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from pmdviz.cli import course as forms
-from pmdviz.cli import main
 from pmdviz.cli.course import answered, course, execute, name_in, read, tags
 from pmdviz.lessons.reading import LESSONS
 from pmdviz.lessons.sheets import points, read_sheet
 from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS
 from pmdviz.targets import TARGETS
+from tests.cli.test_cli import called
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 COURSE = course()
 NAMES = [path.stem for path in COURSE]
 TIERS = {NAMES[0]: pytest.mark.ci}  # all others at night
@@ -115,21 +117,6 @@ def test_a_notebook_runs_from_top_to_bottom_and_has_a_key(path, tmp_path):
     assert key.count("- `check` wants:") == len(tagged(notebook, "check"))
 
 
-@pytest.mark.ci
-def test_the_instructors_key_has_every_question_and_its_answers(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("pmdviz.cli.course.course", lambda: COURSE[:1])
-    assert main.main(["notebooks", str(tmp_path), "--instructor"]) == 0
-    key = (tmp_path / forms.KEY).read_text(encoding="utf-8")
-    assert capsys.readouterr().out.rstrip().endswith(str(tmp_path / forms.KEY))
-    assert key.count("**Question.**") == len(tagged(read(COURSE[0]), "question")) and "(right)" in key
-
-
-def test_the_notebooks_on_stein_surrogates_and_states_assert_nothing_about_the_engine():
-    for name in ("12-stein", "13-without-gradients", "14-discrete-states"):
-        (path,) = (path for path in COURSE if path.stem == name)
-        assert "assert" not in "".join(cell.source for cell in code_of(read(path)))
-
-
 def of_students(path):
     return forms.student_form(read(path), path.stem)
 
@@ -178,3 +165,28 @@ def test_a_student_hands_in_points_that_nbgrader_can_read(solved, tmp_path):
     found = read_sheet((tmp_path / f"{path.stem}-ada.json").read_text(encoding="utf-8"), "it")
     assert not solved or "halved" in [row["task"] for row in found["answers"] if row["grade"]]
     assert points(found) == (4.0 * solved, 5.0) and found["student"] == "ada"
+
+
+# Where notebooks are opened: badges for Colab, and the files of Binder.
+
+
+@pytest.mark.ci
+def test_copies_with_a_badge_open_in_colab_and_the_instructors_key_has_every_question(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("pmdviz.cli.course.course", lambda: COURSE[:1])
+    assert called(capsys, "notebooks", tmp_path, "--student", "--colab", "ada/course")[0] == 0
+    first = read(tmp_path / COURSE[0].name).cells[0].source
+    assert f"(https://colab.research.google.com/github/ada/course/blob/main/{COURSE[0].name})" in first
+    status, _, err = called(capsys, "notebooks", tmp_path, "--force", "--colab", "ada")
+    assert status == 2 and "owner/name" in err
+    assert called(capsys, "notebooks", tmp_path, "--student", "--instructor")[0] == 2
+    status, out, _ = called(capsys, "notebooks", tmp_path, "--instructor", "--force")
+    key = (tmp_path / forms.KEY).read_text(encoding="utf-8")
+    assert status == 0 and out.rstrip().endswith(str(tmp_path / forms.KEY))
+    assert key.count("**Question.**") == len(tagged(read(COURSE[0]), "question")) and "(right)" in key
+
+
+def test_binder_installs_extras_that_there_are():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    (line,) = (ROOT / ".binder" / "requirements.txt").read_text().splitlines()
+    assert {*line.removeprefix(".[").removesuffix("]").split(",")} <= {*extras}
+    assert (ROOT / ".binder" / "postBuild").stat().st_mode & 0o111

@@ -9,30 +9,24 @@ import sys
 from functools import cache
 from pathlib import Path
 
-import numpy as np
 import pytest
-import yaml
 from joblib import parallel_config
 
 import pmdviz
-from pmdviz import presets
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
-from pmdviz.metrics.modes import modes
+from pmdviz.metrics.divergences import modes
 from pmdviz.presets import (
     EXPERIMENT_PRESETS,
     MEASURES,
     PRESETS,
-    Expectation,
-    Hint,
     RunScope,
     contradictions,
     diagnose,
     find_experiment_preset,
     find_preset,
     names_of,
-    read_preset,
 )
 from pmdviz.scenes.trace_columns import GROUPS
 from tests.support.presets import NEVER, failures, run_of
@@ -43,9 +37,8 @@ QUICK = ("two_modes", "particles_die", "head_start")
 LONG = ("many_data", "too_bold", "volatility_too_sure", "mean_as_printed", "gf_gp_classification", "own_normaliser")
 
 
-def recipe_of(name, ahead):
-    recipe = find_preset(name).recipe
-    return recipe.replaced(seed=recipe.seed + ahead)
+def ahead_of(preset, seeds):
+    return preset.recipe.replaced(seed=preset.recipe.seed + seeds)
 
 
 def every(*asked):
@@ -56,7 +49,7 @@ def every(*asked):
 @cache
 def own_run(name, ahead):
     preset = find_preset(name)
-    return run_of(recipe_of(name, ahead), metrics_every=every(preset.check, preset.diagnosis[0]))
+    return run_of(ahead_of(preset, ahead), metrics_every=every(preset.check, preset.diagnosis[0]))
 
 
 def said_of(preset, run, own=None):
@@ -135,33 +128,9 @@ def check_hints(name, ahead):
     preset, own = find_preset(name), own_run(name, ahead)
     for hint in preset.hints:
         if hint.expect is not None:
-            run = run_of(recipe_of(name, ahead), hint, every(hint.expect, *preset.diagnosis)) if hint.changes else own
+            run = run_of(ahead_of(preset, ahead), hint, every(hint.expect, *preset.diagnosis)) if hint.changes else own
             assert not failures(hint.expect, run, own), hint
             said_of(preset, run, own)
-
-
-def test_a_broken_promise_is_named():
-    run = run_of(pmdviz.Recipe(target="gaussian", num_particles=50, budget=200))
-    (why,) = failures(Expression('tv <= 1e-9 and "nobody" in caveat'), run)
-    assert why.startswith('tv <= 1e-9 and "nobody" in caveat (caveat = ') and f"tv = {run.final.tv:.4g}" in why
-    assert failures(Expression("tv_ratio == 1"), run, run) == []
-    assert failures(Expression("1.1 <= tv_ratio"), run, run)
-    for name in ("tw", "tv_ratio"):  # a ratio is to something
-        refused("name in an expression", failures, Expression(f"{name} < 1"), run)
-
-
-def test_a_hint_while_it_runs_is_that_of_a_session_whose_knob_is_moved():
-    recipe, hint = pmdviz.Recipe(policy="never", num_particles=60, budget=1_000), Hint("", {"policy": "ess"}, after=0.5)
-    session = pmdviz.Session(recipe)
-    session.advance(5)
-    session.set(policy="ess")
-    while not session.done:
-        session.advance()
-    made = run_of(recipe, hint)
-    np.testing.assert_array_equal(made.particles, session.run.particles)
-    ((moment, changed),) = made.recipe.changes
-    assert moment == 5 and changed["policy"] == "ess"
-    assert run_of(recipe, Hint("", {"policy": "ess"})).recipe.changes == ()
 
 
 def test_measures_of_log_z_are_its_estimates_less_the_truth():
@@ -173,46 +142,17 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
     assert MEASURES["log_z_above_error"](run) == pytest.approx(run.final.metrics["log_z_above"] - truth, abs=1e-9)
     session = pmdviz.Session(recipe)
     session.advance(3)
-    assert MEASURES["log_z_above_error"](session.run) is None
-    why = ["abs(log_z_above_error) < 9 (log_z_above_error = None)"]
-    assert failures(Expression("abs(log_z_above_error) < 9"), session.run) == why
-
-
-def test_a_preset_whose_package_is_missing_is_left_out(monkeypatch):
-    """The lab of the README's first command has no scikit-learn."""
-    monkeypatch.setattr(presets, "find_spec", lambda name: None)
-    needing = {path.stem for path in FOLDER.glob("*.yaml") if "\nneeds: sklearn" in path.read_text()}
-    assert {*PRESETS} - {*presets._loaded()} == needing > {"eight_or_six"}
-
-
-def test_what_is_not_a_preset_is_refused_with_a_sentence():
-    sound = yaml.safe_load((FOLDER / "head_start.yaml").read_text(encoding="utf-8"))
-    for changes, why in [
-        ({"wacth": "TV"}, "did you mean 'watch'"),
-        ({"trace": 3}, "`trace` of preset 'head_start' must be a text"),
-        ({"check": "tv = 1"}, "invalid expression"),
-        ({"check": {"tv": [0, 1]}}, "an expression is a text"),
-        ({"diagnosis": [{"when": "tv < 1"}]}, "a list of entries with `when` and `say`"),
-        ({"diagnosis": [{"when": "tv < 1", "say": "TV {tv"}]}, "the braces of this sentence do not match"),
-        ({"hints": [{"say": "More.", "knob": {}}]}, "did you mean 'knobs'"),
-        ({"hints": [{"say": "More.", "expect": "tv.real.x"}]}, "not allowed in an expression"),
-    ]:
-        refused(why, read_preset, "head_start", {**sound, **changes})
-    for lost in ("watch", "diagnosis"):
-        with pytest.raises(pmdviz.InputError, match=f"needs `{lost}`"):
-            read_preset("head_start", {name: value for name, value in sound.items() if name != lost})
-    refused("must be names and values", read_preset, "head_start", ["tv"])
+    (why,) = failures(Expression("abs(log_z_above_error) < 9"), session.run)
+    assert why == "abs(log_z_above_error) < 9 (log_z_above_error = None)"
 
 
 def test_it_has_words_and_knobs_that_differ_from_their_defaults():
-    for name in EXPERIMENT_PRESETS:
-        preset = find_experiment_preset(name)
-        assert preset.name == name and preset.title and preset.question and preset.check
+    for name, preset in EXPERIMENT_PRESETS.items():
+        assert find_experiment_preset(name) is preset and preset.title and preset.question and preset.check
         knobs = EXPERIMENTS[preset.experiment].Knobs
         defaults, chosen = knobs.defaults().as_dict(), knobs.checked(preset.knobs).as_dict()
         assert [each for each in preset.knobs if chosen[each] == defaults[each]] == [], name
-    titles = [preset.title for preset in EXPERIMENT_PRESETS.values()]
-    assert titles and len(set(titles)) == len(titles)
+    assert len({preset.title for preset in EXPERIMENT_PRESETS.values()}) == len(EXPERIMENT_PRESETS)
     refused("unknown preset of an experiment", find_experiment_preset, "descents")
 
 
@@ -225,15 +165,6 @@ def test_it_shows_what_it_is_about(name):
     assert not found.failed and preset.failures(found.summary) == []
 
 
-def test_what_does_not_hold_is_said():
-    summary = [{"h": 1, "rate": 0.5, "word": "yes"}, {"h": 2, "rate": float("nan"), "word": "no"}]
-    assert Expectation({"rate": [0.4, 0.6], "word": "yes"}, {"h": 1}).failures(summary) == []
-    assert "rate = 0.5" in Expectation({"rate": [0.6, 0.7]}, {"h": 1}).failures(summary)[0]
-    assert len(Expectation({"rate": [0, 1], "word": "no"}, {}).failures(summary)) == 2
-    assert Expectation({"rate": [0, 1]}, {"h": 3}).failures(summary) == ["no entry has {'h': 3}"]
-    assert "speed = None" in Expectation({"speed": [0, 1]}, {"h": 1}).failures(summary)[0]
-
-
 @pytest.fixture(scope="module")
 def run():
     recipe = pmdviz.Recipe(target="bimodal1d", num_particles=150, budget=600, batch_size=10)
@@ -244,7 +175,7 @@ def value(text, run, own=None):
     return Expression(text).value(RunScope(run, own))
 
 
-def test_what_a_run_has_and_has_not(run):
+def test_what_a_run_its_history_and_its_modes_have_and_have_not(run):
     assert value("tv", run) == run.final.metrics["tv"] and value("iteration", run) == 60
     assert value("policy", run) == "ess" and value("data_seed", run) == run.recipe.target_options["data_seed"]
     assert value("max_weight", run) == run.weights.max() and value("num_data", run) == run.target.num_data
@@ -260,9 +191,6 @@ def test_what_a_run_has_and_has_not(run):
     assert value("first_sd", topics) is None and value("lightest_mode", topics) is None
     assert value("log_z_above_error", run) is None and value("floor_tv < 1", chain) in (None, True)
     refused("did you mean 'lightest_mode'", value, "lightst_mode", run)
-
-
-def test_functions_over_the_history_are_of_its_rows(run):
     history = run.history
     assert value("lowest(ess)", run) == history["ess"].min() < value("ess", run)
     assert value("first(step_size)", run) == history["step_size"][1]  # at iteration 0 there is none
@@ -272,9 +200,6 @@ def test_functions_over_the_history_are_of_its_rows(run):
         refused("the history has no", value, text, run)
     compute_floor(run)
     assert value("lowest(tv / floor_tv)", run) == history["tv"].min() / value("floor_tv", run)
-
-
-def test_the_lightest_mode_is_judged_by_its_own_exact_mass_and_a_ratio_is_of_two_runs(run):
     found = modes(run.target)
     masses = found.masses_of(run.final.density)
     at = masses.index(min(masses))
@@ -282,3 +207,4 @@ def test_the_lightest_mode_is_judged_by_its_own_exact_mass_and_a_ratio_is_of_two
     other = run_of(pmdviz.Recipe(target="bimodal1d", num_particles=50, budget=600, batch_size=10))
     assert value("tv_ratio", other, run) == other.final.tv / run.final.tv
     assert "tv_ratio" in names_of(run, ratios=True) and "tv_ratio" not in names_of(run)
+    refused("name in an expression", failures, Expression("tv_ratio < 1"), run)  # a ratio is to something

@@ -1,4 +1,8 @@
+"""Arrays of pictures: contours, dots, images, charts of experiments, a race's difference, and numbers in words."""
+
+import html
 import json
+import math
 
 import numpy as np
 import pytest
@@ -6,48 +10,36 @@ from numpy.testing import assert_allclose
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.scenes.columns import (
-    HEAVIEST,
-    INK,
-    LARGEST_DOT,
-    MASSES,
-    MAX_DRAWN,
-    contour_line,
-    density_levels,
-    dot_opacity,
-    dot_sizes,
-    drawn_rows,
-    pack,
-)
+from pmdviz.experiments import Chart, Series
+from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.scenes import chart_columns as charts
+from pmdviz.scenes import columns as arrays
+from pmdviz.scenes import style
+from pmdviz.scenes.chart_columns import axis, chart_columns
+from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, tile_columns, weighted
+from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
+from pmdviz.scenes.style import palette
+from pmdviz.scenes.words import button, marked, number
+from pmdviz.views import RaceDifference
+from tests.support.tables import looped
 
 
 @pytest.fixture(scope="module")
 def frame():
-    session = Session(Recipe("mixture", num_particles=300, batch_size=50))
-    return session.advance(3)
-
-
-def gaussian(side=400, sd=1.0):
-    axis = np.linspace(-6, 6, side)
-    z = np.exp(-0.5 * (axis[:, None] ** 2 + axis**2) / sd**2) / (2 * np.pi * sd**2)
-    return axis, z
+    return Session(Recipe(num_particles=300)).advance(3)
 
 
 def test_contours_hold_the_stated_mass_and_are_circles_of_the_right_radius_in_one_line():
-    axis, z = gaussian()
-    cell = (axis[1] - axis[0]) ** 2
-    for mass, level in zip(MASSES, density_levels(z), strict=True):
-        assert_allclose(z[z >= level].sum() * cell, mass, atol=0.002)
-    _, z = gaussian()
-    assert_allclose(density_levels(7 * z), 7 * density_levels(z), rtol=1e-12)
-    axis, z = gaussian()
-    line = contour_line(axis, axis, z, density_levels(z))
+    axis = np.linspace(-6, 6, 400)
+    z = np.exp(-0.5 * (axis[:, None] ** 2 + axis**2)) / (2 * np.pi)
+    assert_allclose(arrays.density_levels(7 * z), 7 * arrays.density_levels(z), rtol=1e-12)
+    line = arrays.contour_line(axis, axis, z, arrays.density_levels(z))
     assert line["x"].dtype == line["y"].dtype == np.float32
     breaks = np.flatnonzero(np.isnan(line["x"]))
     assert len(breaks) == 3
     start = 0
-    for mass, end in zip(MASSES, breaks, strict=True):
+    for mass, end in zip(arrays.MASSES, breaks, strict=True):
         radius = np.hypot(line["x"][start:end], line["y"][start:end])
         assert_allclose(radius, np.sqrt(-2 * np.log(1 - mass)), atol=0.01)
         start = end + 1
@@ -55,30 +47,32 @@ def test_contours_hold_the_stated_mass_and_are_circles_of_the_right_radius_in_on
 
 def test_area_is_proportional_to_weight_up_to_the_largest_dot():
     weights = np.array([0.001, 0.002, 0.007])
-    sizes = dot_sizes(weights, 3)
-    assert_allclose(sizes**2 / weights, INK, rtol=1e-5)
+    sizes = arrays.dot_sizes(weights, 3)
+    assert_allclose(sizes**2 / weights, arrays.INK, rtol=1e-5)
     for m in (100, 1000):
-        assert_allclose((dot_sizes(np.full(m, 1 / m), m) ** 2).sum(), INK, rtol=1e-4)
-    assert dot_sizes(np.array([0.5, 0.5]), 2).max() == LARGEST_DOT
-    assert dot_sizes(np.array([0.5, 0.5]), 2, 7.0).max() == 7.0
-    assert 0.85 >= dot_opacity(0.45, 2) > dot_opacity(0.45, 100) > dot_opacity(0.45, 1_500) == 0.45
-    assert dot_opacity(0.45, 5_000) < 0.45
+        assert_allclose((arrays.dot_sizes(np.full(m, 1 / m), m) ** 2).sum(), arrays.INK, rtol=1e-4)
+    assert arrays.dot_sizes(np.array([0.5, 0.5]), 2).max() == arrays.LARGEST_DOT
+    assert arrays.dot_sizes(np.array([0.5, 0.5]), 2, 7.0).max() == 7.0
+    assert 0.85 >= arrays.dot_opacity(0.45, 2) > arrays.dot_opacity(0.45, 100) > arrays.dot_opacity(0.45, 1_500) == 0.45
+    assert arrays.dot_opacity(0.45, 5_000) < 0.45
 
 
 def test_the_heaviest_are_drawn_and_of_equally_heavy_ones_none_for_its_place():
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.full(50_000, 0.1)), rng.dirichlet(np.full(50_000, 0.1))
-    rows = drawn_rows(one)
-    assert len(rows) == len(np.unique(rows)) == MAX_DRAWN
+    rows = arrays.drawn_rows(one)
+    assert len(rows) == len(np.unique(rows)) == arrays.MAX_DRAWN
     assert set(np.argsort(one)[-400:]) <= set(rows)
-    assert len(set(rows) & set(drawn_rows(two))) >= 4000
-    assert np.array_equal(drawn_rows(np.full(50_000, 1 / 50_000)), np.linspace(0, 49_999, MAX_DRAWN).astype(int))
-    assert list(drawn_rows(np.full(7, 1 / 7))) == list(range(7))
+    assert len(set(rows) & set(arrays.drawn_rows(two))) >= 4000
+    assert np.array_equal(
+        arrays.drawn_rows(np.full(50_000, 1 / 50_000)), np.linspace(0, 49_999, arrays.MAX_DRAWN).astype(int)
+    )
+    assert list(arrays.drawn_rows(np.full(7, 1 / 7))) == list(range(7))
     weights = np.zeros(100_000)
     weights[20_000:30_000] = 1e-4  # ten times the mean each: more than there is room for
-    rows = drawn_rows(weights)
+    rows = arrays.drawn_rows(weights)
     chosen = rows[(rows >= 20_000) & (rows < 30_000)]
-    assert len(rows) == MAX_DRAWN and len(chosen) == HEAVIEST + 500
+    assert len(rows) == arrays.MAX_DRAWN and len(chosen) == arrays.HEAVIEST + 500
     assert_allclose(np.histogram(chosen, 20, (20_000, 30_000))[0], 50, atol=2)
     behind = rows[rows >= 30_000]
     assert_allclose(np.histogram(behind, 20, (30_000, 100_000))[0], 4000 * 3.5 / 90, atol=3)  # gave way evenly, too
@@ -97,15 +91,178 @@ def test_the_hover_is_of_the_approximation_and_one_dimension_is_curves_over_a_ru
 
 def test_columns_come_back_and_a_shared_array_is_packed_once():
     x, y = np.arange(3, dtype=np.float32), np.array([1.5, np.nan])
-    packed, layout = pack([(0, {"x": x, "same": x}), (2, {"y": y, "none": np.empty(0, np.float32)})])
+    packed, layout = arrays.pack([(0, {"x": x, "same": x}), (2, {"y": y, "none": np.empty(0, np.float32)})])
     assert len(packed) == 4 * 5
-    numbers = np.frombuffer(packed, "<f4")
-    found = {
-        (source, name): numbers[start : start + length]
-        for source, columns in json.loads(layout)
-        for name, start, length in columns
-    }
-    np.testing.assert_array_equal(found[0, "x"], x)
-    np.testing.assert_array_equal(found[0, "same"], x)
-    np.testing.assert_array_equal(found[2, "y"], y.astype(np.float32))
-    assert len(found[2, "none"]) == 0
+    numbers, parts = np.frombuffer(packed, "<f4"), dict(json.loads(layout))
+    for source, expected in ((0, {"x": x, "same": x}), (2, {"y": y, "none": []})):
+        for name, start, length in parts[source]:
+            np.testing.assert_array_equal(numbers[start : start + length], expected[name])
+
+
+# Images, and curves at the edges.
+
+
+def test_the_heat_is_brightest_at_the_peak_and_a_tile_of_a_race_goes_without_it(frame):
+    grid = frame.grid
+    image = arrays.heat_image(grid.q, grid.grid.box)
+    assert image.values.shape == (arrays.SIDE, arrays.SIDE) and image.values.dtype == np.float32
+    assert image.values.max() == 0.5 and image.values.min() == 0.0, "in the colour of the approximation alone"
+    row, column = np.unravel_index(image.values.argmin(), image.values.shape)
+    peak = np.unravel_index(grid.q.argmax(), grid.q.shape)
+    assert np.abs(np.array([row, column]) - np.array(peak) * arrays.SIDE / grid.grid.side).max() <= 1.5
+    assert (arrays.heat_image(0 * grid.q, grid.grid.box).values == 0.5).all()
+    scene = SCENES["posterior"]
+    assert scene.columns(frame, (0, 1)).image is None, "particles show it"
+    parametric = Session(Recipe("mixture", "svi")).advance(3)
+    assert scene.columns(parametric, (0, 1)).image is not None
+    assert tile_columns(parametric, 4, scene, (0, 1)).image is None
+
+
+def test_the_colours_of_the_difference_add_up_to_the_total_variation(frame):
+    grid = frame.grid
+    image = arrays.difference_image(grid.p, grid.q, grid.grid.box)
+    cells = np.prod(grid.grid.extent) / arrays.SIDE**2
+    signed = (2 * image.values - 1) * grid.p.max() * cells
+    assert 0.5 * np.abs(signed).sum() == pytest.approx(frame.metrics["tv"], abs=0.06)
+    assert abs(signed.sum()) < 0.06, "as much is missing as there is too much"
+    p, q = (values.ravel() for values in (grid.p, grid.q))
+    most = np.abs(p - q).argmax()
+    row, column = (int(k * arrays.SIDE / grid.grid.side) for k in np.unravel_index(most, grid.p.shape))
+    assert (image.values[row, column] > 0.5) == (p[most] > q[most])
+    assert image.ends == ("approximate", "exact")
+    shades, layers = palette(False, image.ends), style.LIGHT.layers
+    assert shades[0].startswith(layers["approximate"]) and shades[-1].startswith(layers["exact"])
+    frame = Session(Recipe("bimodal1d", num_particles=300)).advance(3)
+    columns = SCENES["difference"].columns(frame, (0, 1))
+    values, (low, high), (bottom, top) = columns.image[:3]
+    cell = (high - low) / values.shape[1] * (top - bottom) / values.shape[0]
+    assert 0.5 * (values != 0.5).sum() * cell == pytest.approx(frame.metrics["tv"], abs=0.03)
+    x = np.linspace(0, 1, 11)
+    above = arrays.area_image(x, 0 * x, (0.0, 1.0), (0.0, 1.0)).values
+    assert (above[:, -1] == 1).all() and above[-1, 3] == 0.5 and above[0, 3] == 1
+
+
+def test_marginal_curves_stand_at_the_edges_and_the_exact_ones_fill_the_strips(frame):
+    columns = SCENES["posterior"].columns(frame, (0, 1))
+    x, y = square(frame.target.view_box)
+    assert SCENES["posterior"].ranges(frame.target, (0, 1), np.nan) == arrays.with_strips(x, y)
+    side = y[1] - y[0]
+    over = columns.exact["y"] > y[1]
+    heights = (columns.exact["y"][over] - y[1]) / (arrays.WIDE * side)
+    assert heights.max() == pytest.approx(arrays.HIGH, abs=1e-4)
+    grid = frame.grid
+    curve, _ = arrays.marginals(grid.grid.axes, grid.p)
+    at = columns.exact["x"][over]
+    assert np.allclose(heights / arrays.HIGH, np.interp(at, grid.grid.axes[0], curve) / curve.max(), atol=1e-3)
+    assert (columns.exact["x"] > x[1]).sum() > 50 and np.nanmax(columns.approximate["y"]) <= y[
+        1
+    ] + arrays.WIDE * side + 1e-5
+    assert np.trapezoid(curve, grid.grid.axes[0]) == pytest.approx(1, abs=0.01)
+
+
+# Charts of experiments.
+
+
+def chart(*series, **rest):
+    return Chart(series, "particles m", "error", **rest)
+
+
+def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out():
+    x = np.geomspace(10, 10_000, 7)
+    laws = [Series("mean", x, y, 0.7 * y, 1.3 * y) for y in (x**-0.5, 3.0 * x**-0.25)]
+    columns = chart_columns(chart(*laws, levels=[("independent draws", 1e-3)]))
+    for lines in columns.series:
+        for axis_, values in (
+            (columns.x, lines.points["x"]),
+            (columns.y, np.concatenate([lines.points["y"], lines.band["low"], lines.band["high"]])),
+        ):
+            assert (axis_.share(values) >= 0).all() and (axis_.share(values) <= 1).all()
+    assert columns.y.span[0] < 1e-3
+    series = Series("a", np.array([0.0, 1, 2, 3, 4]), np.array([1.0, np.nan, 0.0, -1.0, 5.0]))
+    columns = chart_columns(chart(series))
+    assert columns.series[0].points["x"].tolist() == [4] and columns.series[0].points["y"].tolist() == [5]
+    straight = chart_columns(chart(series, x_log=False, y_log=False))
+    assert straight.series[0].points["x"].tolist() == [0, 2, 3, 4]
+    series = Series("a", np.array([1.0, 2]), np.array([1.0, 2]), np.array([-1.0, 0.5]), np.array([3.0, 4.0]))
+    columns = chart_columns(chart(series))
+    assert columns.series[0].band["low"][0] == pytest.approx(columns.y.span[0]) and 0 < columns.y.span[0] < 0.5
+    assert chart_columns(chart(series, y_log=False)).series[0].band["low"].tolist() == [-1, 0.5]
+    lows = [axis([np.array([low, 1.0])], log=False, from_zero=True).span[0] for low in (0.1, 0.9, -0.1)]
+    assert lows[0] == 0 and lows[1] > 0.85 and lows[2] < -0.1
+
+
+@looped("values", [[], [np.nan], [0.0], [-2.0]])
+def test_an_axis_without_usable_values_is_an_axis(values):
+    for log in (False, True):
+        made = axis([np.array(values)], log)
+        assert made.span[0] < made.span[1] and np.isfinite(made.span).all()
+
+
+def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
+    mean, cov = np.array([1.0, -2.0]), np.array([[4.0, 3.0], [3.0, 2.5]])
+    line = charts.outlines(mean, cov)
+    inside = np.column_stack([line["x"], line["y"]])[:-1] - mean
+    radius2 = np.einsum("ni,ij,nj->n", inside, np.linalg.inv(cov), inside)
+    np.testing.assert_allclose(1 - np.exp(-0.5 * radius2), charts.MASS, rtol=1e-6)
+
+
+# The difference of two entrants of a race.
+
+
+def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer():
+    recipe = RaceRecipe.checked("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=200)
+    race = Race(recipe, metrics_every=10**6)
+    standings = [Standing(race, k) for k in range(2)]
+    for _ in range(6):
+        race.advance(20)
+        for standing in standings:
+            standing.take()
+    scene = race_scene(race, [one.tile() for one in standings], weighted(one.frame for one in standings))
+    found, (one, other) = difference_of(scene), (tile.trace for tile in scene.tiles)
+    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 6
+    assert np.array_equal(found.x, one["visited"]) and np.array_equal(found.y, other["tv"] - one["tv"])
+    lower = [tile.row["tv"] for tile in scene.tiles]
+    assert found.closer == found.titles[int(lower[1] < lower[0])]
+    assert found.closer in found.words and found.words.endswith("(at 120 observations)")
+    same = Difference(np.array([0.0, 5]), np.zeros(2), found.metric, found.titles, "data")
+    assert same.words == "TV is the same at 5 observations" and same.reach == 1.0
+    nothing = Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data")
+    assert nothing.words == nothing.closer == "" and nothing.reach == 1.0
+    view = RaceDifference()
+    view.show(found, "visited", 204.0)
+    data, y = {name: source.data for name, source in view.sources.items()}, view.figure.y_range
+    inside = np.clip(found.y, -found.reach, found.reach)
+    assert np.array_equal(data["line"]["y"], inside) and np.array_equal(data["line"]["x"], found.x)
+    assert np.array_equal(data["above"]["high"] + data["below"]["low"], inside) and (data["above"]["high"] >= 0).all()
+    assert y.start == -y.end and list(data["zero"]["y"]) == [0, 0]
+    assert [data[key]["text"] for key in ("first", "second")] == [[f"{title} closer"] for title in found.titles]
+    assert [data[key]["y"] for key in ("first", "second")] == [[1.0], [0.0]]
+
+
+def test_in_between_it_is_linear_and_goes_no_further_than_both():
+    one = {"visited": np.array([0.0, 10, 30]), "tv": np.array([1.0, 0.5, 0.1])}
+    other = {"visited": np.array([5.0, 20, 25, 40]), "tv": np.array([0.9, np.nan, 0.3, 0.2])}
+    x, y = difference(one, other, "visited", "tv")
+    assert x.tolist() == [5, 10, 25, 30]
+    assert y == pytest.approx([0.9 - 0.75, 0.75 - 0.5, 0.3 - 0.2, 0.3 - 0.1 / 3 - 0.1])
+    nothing = {"visited": np.array([0.0]), "tv": np.array([np.nan])}
+    assert not len(difference(one, nothing, "visited", "tv")[0])
+
+
+# Words.
+
+
+def test_numbers():
+    said = {0.08721: "0.0872", 1234.5: "1,230", 12.345: "12.3", 0.0: "0", -2.5: "-2.50", 0.9996: "1.00"}
+    said |= {1e-5: "below 0.0001", -1e-5: "just below 0", math.inf: "infinite", -math.inf: "minus infinite"}
+    for value, words in {**said, math.nan: "not known", None: "not known"}.items():
+        assert number(value) == words
+
+
+def test_words_of_the_glossary_become_buttons_and_all_else_stays():
+    said = marked(html.escape("iteration 3, TV 0.087 < 1, independent draws 0.088, forward KL 2"))
+    assert said == (
+        f"iteration 3, {button('TV', 'tv')} 0.087 &lt; 1, {button('independent draws', 'independent-draws')} 0.088, "
+        f"{button('forward KL', 'kl')} 2"
+    )
+    assert marked("ESSEX, TVs, batch of 100") == "ESSEX, TVs, batch of 100"

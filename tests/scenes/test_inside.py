@@ -24,18 +24,6 @@ def told(*args, **knobs):
     return before, after, inside(before, after, scene, pair, 150).told
 
 
-@pytest.fixture(scope="module")
-def redrawn():
-    """A step that redrew its particles first."""
-    session = Session(Recipe("mixture", "pmd", **SMALL))
-    before = session.frame
-    while not (session.frame.info and session.frame.info.rejuvenated):
-        before = session.frame
-        session.advance(1)
-    scene, pair = SceneChoice().of(session.target, session.method)
-    return before, session.frame, inside(before, session.frame, scene, pair, 150).told
-
-
 @looped("target, method, knobs", STEPS)
 def test_the_terms_add_up_and_are_those_of_the_step(target, method, knobs):
     before, after, found = told(target, method, 3, **knobs)
@@ -54,22 +42,22 @@ def test_the_terms_add_up_and_are_those_of_the_step(target, method, knobs):
         np.testing.assert_allclose(found["dots"]["x0"], before.method.points(before.state)[rows, 0], atol=1e-5)
 
 
-def test_parents_and_their_children_are_those_of_the_redraw(redrawn):
-    before, after, found = redrawn
+def test_parents_and_their_children_are_those_of_the_redraw():
+    session = Session(Recipe("mixture", "pmd", **SMALL))
+    before = session.frame
+    while not (after := session.advance(1)).info.rejuvenated:
+        before = after
+    found = inside(before, after, *SceneChoice().of(session.target, session.method), 150).told
     dots, parents = found["dots"], after.info.parents
     rows, counts = dots["row"].astype(int), np.bincount(parents, minlength=len(before.particles))
     np.testing.assert_array_equal(dots["parent"], parents[rows])
     np.testing.assert_array_equal(dots["children"], counts[parents[rows]])
     np.testing.assert_allclose(dots["weight0"], before.weights[parents[rows]], rtol=1e-6)
     np.testing.assert_allclose(dots["x0"], before.particles[parents[rows], 0], rtol=1e-6)
-    assert (
-        found["old"]["children"].max() == counts[np.isin(before.particles[:, 0].astype("f4"), found["old"]["x"])].max()
-    )
-    reason = after.info.rejuvenated
-    assert found["pictures"][1] == {
-        "title": "Redrawn",
-        "sentence": f"New particles: {reason}. {np.count_nonzero(counts)} of the old ones have children.",
-    }
+    drawn = np.isin(before.particles[:, 0].astype("f4"), found["old"]["x"])
+    assert found["old"]["children"].max() == counts[drawn].max()
+    words = f"New particles: {after.info.rejuvenated}. {np.count_nonzero(counts)} of the old ones have children."
+    assert found["pictures"][1] == {"title": "Redrawn", "sentence": words}
     np.testing.assert_allclose(found["gain"], found["total"][0] + np.log(len(parents)), atol=1e-5)  # from equal weights
 
 
@@ -80,19 +68,17 @@ def test_the_batch_is_the_one_of_the_step_and_the_heaviest_particle_is_told():
     np.testing.assert_allclose(np.sort(batch["batch"]["x"]), np.sort(rows.ravel()), rtol=1e-6)
     assert batch["title"] == "The batch: 20 of 1,000 data points"
     some = after.particles[np.linspace(0, 399, 300).astype(int)]
-    pull = np.array([target.log_likelihood(theta[None], rows)[0] for theta in some])
+    pull = target.log_likelihood(some, rows)
     weights = np.exp(pull - pull.max()) / np.exp(pull - pull.max()).sum()
     x = batch["curve"]["x"][40].astype(float)
     density = np.exp(target.row_log_likelihood(some, np.full((1, 1), x).reshape(1, *rows.shape[1:])))[:, 0]
     np.testing.assert_allclose(batch["curve"]["y"][40], weights @ density, rtol=1e-4)
-    wide = np.trapezoid(batch["curve"]["y"], batch["curve"]["x"])
-    assert wide == pytest.approx(1.0, abs=0.02)
-    _, after, found = told("mixture", "pmd", 2, **SMALL)
+    assert np.trapezoid(batch["curve"]["y"], batch["curve"]["x"]) == pytest.approx(1.0, abs=0.02)
     assert int(np.argmax(after.weights)) in found["dots"]["row"] and 150 <= len(found["dots"]["row"]) <= 151
     assert found["size"] == SMALL["num_particles"]
     assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
-    before, _, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
-    found = inside(before, *stepped("mixture", "pmd", 3, **SMALL)[1:]).told["lines"]["before"]
+    before, after, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
+    found = inside(before, after, scene, pair).told["lines"]["before"]
     whole = scene.columns(before, pair).approximate
     assert set(found["x"][~np.isnan(found["x"])]) <= set(whole["x"])
     assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
@@ -109,8 +95,7 @@ def test_what_cannot_be_placed_or_has_no_terms_is_said():
     assert inside(session.frame, session.frame, scene, pair).payload() == {"iteration": 0, "note": START}
     before, after = session.frame, session.advance(1).without_caches()
     assert inside(before, after, scene, pair).told["note"] == THIS_STEP
-    gibbs = stepped("mixture", "gibbs", 2)
-    assert inside(*gibbs).told["note"] == NO_TERMS
+    assert inside(*stepped("mixture", "gibbs", 2)).told["note"] == NO_TERMS
 
 
 @looped(

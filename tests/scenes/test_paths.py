@@ -13,8 +13,7 @@ from tests.support.tables import looped
 
 
 def drawn(method, steps, **knobs):
-    session = Session(Recipe(method=method, budget=10**7, **knobs))
-    return session, session.advance(steps)
+    return Session(Recipe(method=method, budget=10**7, **knobs)).advance(steps)
 
 
 def of_kind(columns, kind):
@@ -23,15 +22,15 @@ def of_kind(columns, kind):
 
 
 def test_a_chain_leaves_a_fading_trail_that_ends_where_it_stands():
-    session, frame = drawn("sgld", 300)
+    frame = drawn("sgld", 300)
     lines, opacity = of_kind(path_columns(frame, (0, 1), 7.0), OF_TRAIL)
     assert len(lines) == TRAIL and (np.diff(opacity) > 0).all() and opacity[-1] == 1
     np.testing.assert_array_equal(lines[1:, :2], lines[:-1, 2:])
-    newest = np.concatenate([session.frame.state.older, session.frame.state.newer])[-1]
+    newest = np.concatenate([frame.state.older, frame.state.newer])[-1]
     np.testing.assert_array_equal(lines[-1, 2:], newest.astype(np.float32))
     others = SCENES["posterior"].columns(frame, (0, 1)).others
     assert (others["x"][0], others["y"][0]) == tuple(newest.astype(np.float32))
-    _, three = drawn("hmc", 5, num_chains=3)
+    three = drawn("hmc", 5, num_chains=3)
     assert len(of_kind(path_columns(three, (0, 1), 7.0), OF_TRAIL)[0]) == 15
     assert len(SCENES["posterior"].columns(three, (0, 1)).others["x"]) == 3
     swapped, _ = of_kind(path_columns(frame, (1, 0), 7.0), OF_TRAIL)
@@ -78,16 +77,16 @@ def test_the_arrows_of_svgd_are_the_parts_of_its_force_and_have_one_scale():
 
 
 def test_a_gaussian_has_the_ellipse_of_one_sd_and_words_say_what_is_drawn():
-    _, frame = drawn("svi", 5)
+    frame = drawn("svi", 5)
     lines, _ = of_kind(path_columns(frame, (0, 1), 7.0), OF_GAUSSIANS)
     inverse = np.linalg.inv(frame.density.cov)
     away = lines[:, :2] - frame.density.mean
     np.testing.assert_allclose(np.einsum("ni,ij,nj->n", away, inverse, away), 1, atol=1e-3)
     assert SCENES["posterior"].columns(frame, (0, 1)).particles["size"].max() <= 7
-    _, many = drawn("npv", 1, num_components=60)
+    many = drawn("npv", 1, num_components=60)
     assert len(path_columns(many, (0, 1), 7.0)["x0"]) == 24 * 28
     for method in METHODS.values():
         assert bool(path_words(method)) == (method.family in ("chain", "parametric") or bool(method.paths))
         assert len(method.paths) <= 2
-    _, frame = drawn("hmc", 2)
+    frame = drawn("hmc", 2)
     assert frame.info.paths() and not frame.without_caches().info.paths()

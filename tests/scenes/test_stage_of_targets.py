@@ -1,3 +1,5 @@
+"""Scenes of one target each: functions, hidden paths, states, weights and topics."""
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from pmdviz.scenes.stage.discrete import BARS, TOP
 from pmdviz.scenes.stage.predictions import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.predictions import HIGH as TILE_HIGH
 from pmdviz.scenes.stage.predictions import POINTS, _curve, weighted_quantiles
+from pmdviz.scenes.stage.topics import FAINT, NEUTRAL
 from pmdviz.targets.gaussian_process import truth
 from pmdviz.targets.rows import curve as net_curve
 from tests.support.frames import frame_of, short_chains
@@ -37,14 +40,13 @@ def test_the_exact_band_is_the_process_of_all_data_and_beyond_it_the_sparse_post
     solved = np.linalg.solve(both + 0.01 * np.eye(len(x)), np.column_stack([y, across.T]))
     mean, sd = across @ solved[:, 0], np.sqrt(1 - np.einsum("ij,ji->i", across, solved[:, 1:]))
     np.testing.assert_allclose(curves(found.exact, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
+    np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
+    assert len(found.others["x"]) == 200
     frame = of_process(num_data=5000, dim=12)
     mean, low, high = curves(SCENES["band"].columns(frame, (0, 1)).exact, POINTS)
     assert frame.target.process_at(np.zeros((1, 1))) is None
     reference = frame.target.row_mean(frame.target.exact.mean[None], frame.target.rows_at(np.zeros((1, 1))))
     assert mean[POINTS // 2] == pytest.approx(reference[0, 0], abs=0.01) and (low < mean).all() and (mean < high).all()
-    found = SCENES["band"].columns(of_process(), (0, 1))
-    np.testing.assert_allclose(found.prior["y"], truth(found.prior["x"].astype(float)), atol=1e-5)
-    assert len(found.others["x"]) == 200
 
 
 @looped("method, number", [("structured_pmd", 30), ("svi_gp", 30), ("subset_gp", 48), ("pmd", 0)])
@@ -52,19 +54,15 @@ def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
     frame = of_process(method)
     assert "band" in applicable_scenes(frame.target, frame.method)
     rug = SCENES["band"].columns(frame, (0, 1)).particles
-    assert len(rug["x"]) == number and set(rug["y"]) <= {rug["y"][0]} if number else True
-    assert np.isin(rug["x"], frame.target.data[:, 0].astype(np.float32)).all() or number == 0
+    assert len(rug["x"]) == number and len({*rug["y"]}) <= 1
+    assert np.isin(rug["x"], frame.target.data[:, 0].astype(np.float32)).all()
 
 
 # A net's predictions: the band with its noise, the curve of the mean of theta, and the function.
 
 
-def of_net(steps):
-    return frame_of("regression_net", "pmfvb_nn", steps, num_data=60, hidden=5, batch_size=30)
-
-
 def test_the_band_is_that_of_y_over_the_nets_themselves():
-    frame = of_net(20)
+    frame = frame_of("regression_net", "pmfvb_nn", 20, num_data=60, hidden=5, batch_size=30)
     target, theta, found = frame.target, frame.particles, SCENES["predictive_band"].columns(frame, (0, 1))
     x = np.linspace(target.data[:, 0].min(), target.data[:, 0].max(), POINTS)
     each = target.row_mean(theta, target.rows_at(x[:, None]))
@@ -72,14 +70,8 @@ def test_the_band_is_that_of_y_over_the_nets_themselves():
     np.testing.assert_allclose(curves(found.approximate, POINTS), [mean, mean - 2 * sd, mean + 2 * sd], atol=1e-5)
     function = curves(SCENES["band"].columns(frame, (0, 1)).approximate, POINTS)
     np.testing.assert_allclose(function[2], mean + 2 * each.std(axis=0), atol=1e-5)
-    frame = of_net(0)
-    target, found = frame.target, SCENES["predictive_band"].columns(frame, (0, 1))
-    start, end = (
-        np.append(found.paths["x0"], found.paths["x1"][-1]),
-        np.append(found.paths["y0"], found.paths["y1"][-1]),
-    )
-    expected = target.row_mean(frame.particles.mean(axis=0)[None], target.rows_at(start[:, None].astype(float)))[0]
-    np.testing.assert_allclose(end, expected, atol=1e-4)
+    expected = target.row_mean(theta.mean(axis=0)[None], target.rows_at(found.paths["x0"][:, None].astype(float)))[0]
+    np.testing.assert_allclose(found.paths["y0"], expected, atol=1e-4)
     np.testing.assert_allclose(found.paths["x0"][1:], found.paths["x1"][:-1])
     np.testing.assert_allclose(found.prior["y"], net_curve(found.prior["x"][:, None].astype(float)), atol=1e-5)
 
@@ -119,7 +111,7 @@ def test_the_bands_are_quantiles_also_of_a_file_without_a_true_path_and_of_draws
     np.testing.assert_allclose(found.prior["y"], target.true_path, atol=1e-6)
     np.testing.assert_array_equal(found.prior["x"], np.arange(1, 13))
     path = tmp_path / "returns.csv"
-    path.write_text("".join(f"{y}\n" for y in (0.5, -1.0, 2.0, 0.25)))
+    path.write_text("0.5\n-1.0\n2.0\n0.25\n")
     found = SCENES["hidden_path"].columns(of_path(data=str(path), num_data=4), (0, 1))
     assert not len(found.prior["y"]) and curves(found.exact, 4).shape == (3, 4)
     frame = of_path("npv", 1)
@@ -208,3 +200,37 @@ def test_an_image_is_the_weights_of_one_unit_and_the_words_are_the_accuracies():
     together, alone = frame.metrics["accuracy"], frame.metrics["single_accuracy"]
     assert words.text == (f"together {together:.1%} right", f"each alone {alone:.1%}")
     assert (left < words.x).all() and (words.x < right).all() and (low < words.y).all() and (words.y < high).all()
+
+
+# Topics of the heaviest particle, and the shares of a document.
+
+
+def tile(cells, number, columns=3, side=3, gap=1):
+    """The cells of a tile, its top row first; six tiles in two rows."""
+    rows = len(cells) // (side + 2 * gap)
+    bottom, left = (rows - 1 - number // columns) * (side + 2 * gap) + 2 * gap, number % columns * (side + gap)
+    return cells[bottom : bottom + side, left : left + side][::-1].ravel()
+
+
+def test_tiles_are_the_topics_of_the_heaviest_particle_and_lines_the_shares_of_the_document():
+    options = {"num_data": 60, "num_topics": 5, "side": 3}
+    recipe = Recipe("topics", "structured_pmd", target_options=options, batch_size=20, num_particles=3)
+    frame, scene = Session(recipe, 10**9).advance(4), SCENES["topics"]
+    image = scene.columns(frame, (2, 0)).image.values
+    best = frame.particles[[int(np.argmax(frame.weights))]]
+    topics = best.reshape(5, 9)
+    for number, topic in enumerate(topics):
+        shown = NEUTRAL + FAINT + (NEUTRAL - FAINT) * topic / topic.max()
+        np.testing.assert_allclose(tile(image, number), shown, rtol=1e-5)
+    first, _, end = frame.target.test_data[2]
+    corpus = frame.target.corpus
+    counts = np.bincount(corpus.words[first:end], corpus.counts[first:end], 9)
+    np.testing.assert_allclose(tile(image, 5), NEUTRAL - FAINT - (NEUTRAL - FAINT) * counts / counts.max(), rtol=1e-5)
+    topics, lengths = frame.target.topics(best), []
+    for document in (0, 4):
+        line = scene.columns(frame, (document, 1)).approximate["x"]
+        ends = line[np.isfinite(line)].reshape(5, 2)
+        lengths.append(np.diff(ends, axis=1)[:, 0] / 3)
+        shares = frame.target.shares(topics, frame.target.test_data[[document]])[0, 0]
+        np.testing.assert_allclose(lengths[-1], shares, atol=1e-5)
+    assert not np.allclose(*lengths)

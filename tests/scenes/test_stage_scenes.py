@@ -1,13 +1,13 @@
 import numpy as np
 import pytest
 
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid
 from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
 from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
+from pmdviz.scenes.stage.components import RUNS, frames_of
 from pmdviz.targets import TARGETS, make_target
 from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
 from tests.support.frames import short_chains
@@ -125,11 +125,24 @@ def test_the_probability_of_a_class_is_the_mean_over_draws_and_lines_are_where_i
     cell = axis[1] - axis[0]
     distance = np.abs(mean[0] + mean[1] * x[inside] + mean[2] * y[inside]) / np.hypot(*mean[1:])
     assert inside.sum() > 20 and distance.max() < 0.2 * cell
-    ones = frame.target.data[:, -1] == 1
-    np.testing.assert_array_equal(
-        np.sort(columns.particles["x"]), np.sort(frame.target.data[ones, 1].astype(np.float32))
-    )
+    data, ones = frame.target.data.astype(np.float32), frame.target.data[:, -1] == 1
+    np.testing.assert_array_equal(np.sort(columns.particles["x"]), np.sort(data[ones, 1]))
     assert len(columns.others["x"]) == (~ones).sum()
+
+
+def test_the_mean_of_runs_is_of_ten_seeds_at_the_same_iteration_also_after_going_back():
+    recipe = Recipe(num_particles=80, budget=3_000)
+    session = Session(recipe.replaced(seed=77))
+    for iteration in (6, 2):
+        frames = frames_of(session.seek(iteration))
+        assert [each.iteration for each in frames] == [iteration] * RUNS
+        assert np.array_equal(frames[4].particles, Session(recipe.replaced(seed=4)).advance(iteration).particles)
+    assert len({frame.particles.tobytes() for frame in frames}) == RUNS
+    flat = Session(Recipe("bimodal1d", num_particles=80, budget=3_000)).advance(4)
+    for frame, is_flat in ((session.frame, False), (flat, True)):
+        columns = SCENES["mean_of_runs"].columns(frame, (0, 1))
+        assert (columns.image is None) == is_flat and len(columns.approximate["x"])
+    assert np.trapezoid(columns.approximate["y"], columns.approximate["x"]) == pytest.approx(1, abs=0.05)
 
 
 def box_of(line):
@@ -165,8 +178,7 @@ def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean()
 
 
 def test_a_strip_of_weighted_particles_begins_with_the_heaviest_and_has_gaps_for_none():
-    frame = frame_of("ising", "ais", 5, size=3)
-    scene = SCENES["lattice_strip"]
+    frame, scene = frame_of("ising", "ais", 5, size=3), SCENES["lattice_strip"]
     heaviest, lightest = (frame.particles[k].reshape(3, 3) for k in (frame.weights.argmax(), frame.weights.argmin()))
     assert (heaviest != lightest).any()
     np.testing.assert_array_equal(scene.columns(frame, (0, 1)).image.values[::-1][:3, :3], (heaviest + 1) / 2)
@@ -181,8 +193,8 @@ def test_a_wish_that_cannot_be_had_falls_back_or_is_said():
     target, method = make_target("mixture"), METHODS["pmd"]
     scene, pair = SceneChoice("lattice", (5, 1)).of(target, method)
     assert (scene.name, pair) == ("posterior", (0, 1))
-    with pytest.raises(InputError, match="scene 'lattice' cannot be drawn of method 'pmd' on target 'mixture'; these"):
-        SceneChoice("lattice").check(target, method)
+    words = "scene 'lattice' cannot be drawn of method 'pmd' on target 'mixture'; these"
+    refused(words, SceneChoice("lattice").check, target, method)
     refused("numbered 1 to 2; got 6", SceneChoice("posterior", (5, 1)).check, target, method)
     refused("did you mean 'lattice'", SceneChoice, "lattices")
     refused("two different coordinates", SceneChoice, "", (1, 1))

@@ -36,10 +36,6 @@ def client_of(crowd):
     return made
 
 
-def alive(lab):
-    return ask(lab.port, "/liveness").status == 200 and lab.process.is_running()
-
-
 @looped(
     "path",
     ["unittest.__main__/x/_css/y", "venv.__main__/x/_css/y", "this/x/_css/y", "panel.nothing/x/_css/y", "../x/_css/y",
@@ -47,14 +43,10 @@ def alive(lab):
      "panel.pane/Markdown/_css/..", "panel/state/css/y", "panel.widgets/Button/_resources/x"],
 )  # fmt: skip
 def test_no_address_names_a_module_to_import(lab, path):
-    answer = ask(lab.port, f"/components/{path}")
-    assert 400 <= answer.status < 500
-    assert alive(lab)
-
-
-def test_a_style_sheet_of_a_loaded_component_is_still_there(lab):
+    assert 400 <= ask(lab.port, f"/components/{path}").status < 500
+    assert ask(lab.port, "/liveness").status == 200 and lab.process.is_running()
     answer = ask(lab.port, "/components/panel.template.material/MaterialTemplate/_css/material.css")
-    assert answer.status == 200 and "{" in answer.text
+    assert answer.status == 200 and "{" in answer.text  # the sheet of a loaded component is still there
 
 
 def test_a_visitor_cannot_choose_the_session(lab):

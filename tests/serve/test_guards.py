@@ -1,12 +1,13 @@
-"""A senseless message is one line in the log; an error of our own keeps its traceback."""
+"""A senseless message is one line in the log, a log has few lines, and a queue for pages is bounded."""
 
+import asyncio
 import logging
 
 import pytest
 
 from pmdviz.knobs import Knobs
-from pmdviz.serve import handlers, turns
-from pmdviz.serve.turns import Bucket
+from pmdviz.serve import handlers
+from pmdviz.serve.messages import Bucket
 from tests.support.tables import looped
 
 
@@ -79,7 +80,7 @@ def test_a_log_has_short_records_and_few_lines(monkeypatch):
 
 def test_a_bucket_gives_what_it_has_and_asks_to_wait_for_the_rest(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(turns.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(handlers.time, "monotonic", lambda: now[0])
     one = Bucket(2.0, 4.0)
     assert [one.take() for _ in range(5)] == [True] * 4 + [False]
     now[0] = 1.0
@@ -87,3 +88,38 @@ def test_a_bucket_gives_what_it_has_and_asks_to_wait_for_the_rest(monkeypatch):
     assert one.owed(1.0) == 0.5 and one.owed(1.0) == 1.0
     now[0] = 100.0
     assert one.owed(4.0) == 0.0 and one.owed(1.0) == 0.5
+
+
+# The queue of those who ask for pages: bounded, and for those who are there.
+
+
+async def test_who_has_hung_up_and_who_comes_when_it_is_full_gets_nothing(monkeypatch):
+    monkeypatch.setattr(handlers, "MOST_WAITING", 3)
+    gate, order, here = asyncio.Event(), [], {"b": True}
+
+    async def visit(name):
+        async with handlers.turn(lambda: not here.get(name, True), bounded=True):
+            order.append(name)
+            await gate.wait()
+
+    tasks = {name: asyncio.ensure_future(visit(name)) for name in "abcd"}
+    await asyncio.sleep(0)
+    with pytest.raises(handlers.Full):
+        await visit("late")
+    async with handlers.turn(lane=handlers.INSIDE):  # who is there already does not wait at the door
+        order.append("tab")
+    here["b"] = False
+    gate.set()
+    outcomes = await asyncio.gather(*tasks.values(), return_exceptions=True)
+    assert order == ["a", "tab", "c", "d"] and [type(one) for one in outcomes if one] == [handlers.Gone]
+
+
+async def test_where_pages_were_in_vain_a_sender_who_hangs_up_soon_gets_none(monkeypatch):
+    monkeypatch.setattr(handlers, "GRACE_S", 0.05)
+    for _ in range(handlers.RECENT):
+        handlers.built()
+    hung_up = []
+    asyncio.get_running_loop().call_later(0.01, hung_up.append, True)
+    with pytest.raises(handlers.Gone):
+        async with handlers.turn(lambda: bool(hung_up), bounded=True):
+            pytest.fail("a page was built")

@@ -1,14 +1,11 @@
-"""How long a browser that does not read is waited for, and the short way of an acknowledgement."""
+"""How long a browser that does not read is waited for, what ends its connection, and how messages leave."""
 
-import asyncio
 import json
 from types import SimpleNamespace
 
-import pytest
 from bokeh.document import Document
 from bokeh.models import Row
-from tornado.iostream import StreamClosedError
-from tornado.websocket import WebSocketClosedError, WebSocketHandler
+from tornado.websocket import WebSocketHandler
 
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.serve import messages
@@ -19,22 +16,13 @@ from pmdviz.serve.messages import (
     MAX_PULLS,
     MAX_READY,
     SHEETS_COST,
+    Bucket,
     CheckedMessages,
     cost,
     frame_drawn,
 )
-from pmdviz.serve.server_internals import PacedStream, pace
-from pmdviz.serve.turns import Bucket
-from tests.lab.threads import in_a_thread
+from pmdviz.serve.server_internals import PacedStream
 from tests.support.tables import looped
-
-
-class Stream:
-    closed = False
-    _write_buffer = b""
-
-    def close(self):
-        self.closed = True
 
 
 @looped(
@@ -48,12 +36,13 @@ class Stream:
     ],
 )
 def test_who_takes_nothing_off_is_not_waited_for(waiting, closed):
-    handler = CheckedMessages.__new__(CheckedMessages)
-    handler.ws_connection = type("Connection", (), {"stream": Stream()})
+    ended, handler = [], CheckedMessages.__new__(CheckedMessages)
+    stream = SimpleNamespace(close=lambda: ended.append(True))
+    handler.ws_connection = SimpleNamespace(stream=stream)
     for size in waiting:
-        handler.ws_connection.stream._write_buffer = range(size)
+        stream._write_buffer = range(size)
         handler._look_at_reader()
-    assert handler.ws_connection.stream.closed is closed
+    assert bool(ended) is closed
 
 
 def drawn(model="p9", attr="drawn", new=7, kind="ModelChanged"):
@@ -109,156 +98,63 @@ def ready():
     return {"events": [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}]}
 
 
-@looped(
-    "kind, content, often",
-    [
+async def test_a_message_reaches_bokeh_whole_or_ends_the_connection():
+    for kind, content, often in (
         ("PATCH-DOC", {"events": [{"kind": "RootAdded"}]}, 0),
         ("PUSH-DOC", {}, 0),
         ("PATCH-DOC", ready(), MAX_READY),
         ("PULL-DOC-REQ", {}, MAX_PULLS),
-    ],
-)
-def test_a_message_reaches_bokeh_whole_or_ends_the_connection(kind, content, often):
-    async def scene():
+    ):
         socket = Socket()
         for _ in range(often):
             assert await socket.say(kind, content) == "message"
-        assert len(socket.taken) == 3 * often and not socket.closed
+        assert not socket.closed
         assert await socket.say(kind, content) is None
         assert await socket.say("PULL-DOC-REQ", {}) is None  # nothing more is listened to
         assert len(socket.taken) == 3 * often
-        assert [code for code, _ in socket.closed] == [1008] and len(
-            socket.closed[0][1]
-        ) < 120  # as the protocol has it
-
-    in_a_thread(scene)
-
-
-def test_a_model_that_has_gone_is_no_reason_to_end_the_connection():
-    async def scene():
-        socket, gone = Socket(), {"type": "object", "name": "Div", "id": "gone", "attributes": {}}
-        change = {"kind": "ModelChanged", "model": gone, "attr": "text", "new": "x"}
-        assert await socket.say("PATCH-DOC", {"events": [change]}) is None
-        assert not socket.taken and not socket.closed
-        assert await socket.say("PATCH-DOC", ready()) == "message"
-
-    in_a_thread(scene)
+        ((code, words),) = socket.closed
+        assert code == 1008 and len(words) < 120  # as the protocol has it
+    socket = Socket()
+    await socket.receive_part("x" * 2_000)  # a part that is too long is not waited for
+    assert socket.closed and not socket.taken
 
 
-@looped("when", ["before the message", "while it waits"])
-def test_a_message_after_the_session_has_gone_is_dropped(when):
-    async def scene():
-        socket = Socket()
+async def test_what_has_gone_is_no_reason_to_end_the_connection():
+    socket, gone = Socket(), {"type": "object", "name": "Div", "id": "gone", "attributes": {}}
+    change = {"kind": "ModelChanged", "model": gone, "attr": "text", "new": "x"}
+    assert await socket.say("PATCH-DOC", {"events": [change]}) is None
+    assert not socket.taken and not socket.closed
+    assert await socket.say("PATCH-DOC", ready()) == "message"
+    before, meanwhile = Socket(), Socket()  # the session has gone before the message comes, or while it waits
+    before.connection._session = None
 
-        async def leave(_cost):
-            socket.connection._session = None
+    async def leave(_cost):
+        meanwhile.connection._session = None
 
-        if when == "while it waits":
-            socket._rest = leave
-        else:
-            await leave(0)
+    meanwhile._rest = leave
+    for socket in (before, meanwhile):
         assert await socket.say("PATCH-DOC", ready()) is None
         assert not socket.taken and not socket.closed
 
-    in_a_thread(scene)
 
-
-def test_a_part_that_is_too_long_is_not_waited_for():
-    async def scene():
-        socket = Socket()
-        await socket.receive_part("x" * 2_000)
-        assert socket.closed and not socket.taken
-
-    in_a_thread(scene)
-
-
-def test_a_message_costs_what_its_events_make_bokeh_do():
+async def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     sheets, other = {"kind": "ModelChanged", "attr": "stylesheets"}, ready()["events"][0]
     assert [cost({"events": events}) for events in ([], [other], [other, other])] == [COST, COST, 2 * COST]
     assert cost({"events": [sheets, other]}) == SHEETS_COST + COST and cost({}) == COST
-
-
-def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     slept = []
 
     async def sleep(seconds):
         slept.append(seconds)
 
-    async def scene():
-        socket = Socket()
-        socket._messages = Bucket(100.0, 2 * COST)
-        for _ in range(4):
-            await socket.say("PATCH-DOC", {"events": []})
-        assert len(slept) == 2 and slept[1] > slept[0] > 0.9 * COST / 100
-        slept.clear()
-        stream = PacedStream(SimpleNamespace(read_bytes=read), lambda number: number / 10)
-        assert await stream.read_bytes(5) == b"xxxxx" and slept == [0.5]
-
     async def read(number):
         return b"x" * number
 
     monkeypatch.setattr(messages.asyncio, "sleep", sleep)
-    in_a_thread(scene)
-
-
-class Wire(Stream):
-    """A stream that a test can close, and that notes each write."""
-
-    def __init__(self):
-        self.writes, self.shut = [], False
-
-    def closed(self):
-        return self.shut
-
-    def close(self, exc_info=False):
-        self.shut = True
-
-    def write(self, data):
-        if self.shut:
-            raise StreamClosedError
-        self.writes.append(data)
-        done = asyncio.get_running_loop().create_future()
-        done.set_result(None)
-        return done
-
-
-class Protocol:
-    """A websocket's protocol as far as it writes."""
-
-    _compressor = None
-
-    def __init__(self):
-        self.stream = Wire()
-
-    def _write_frame(self, fin, opcode, data):
-        return self.stream.write(bytes([opcode]) + data)
-
-
-def test_messages_of_one_turn_of_the_loop_leave_as_one_piece_in_their_order():
-    async def scene():
-        protocol = Protocol()
-        wire = protocol.stream
-        pace(protocol, lambda number: 0.0)
-        await asyncio.gather(protocol.write_message("a"), protocol.write_message(b"b", binary=True))
-        await protocol.write_message("c")
-        assert wire.writes == [b"\x01a\x02b", b"\x01c"]
-        last = protocol.write_message("d")
-        protocol.stream.close()
-        assert wire.writes[-1] == b"\x01d" and wire.shut and await last is None
-        with pytest.raises(WebSocketClosedError):
-            protocol.write_message("e")
-
-    in_a_thread(scene)
-
-
-def test_a_message_to_a_tab_that_closes_meanwhile_fails_where_somebody_waits():
-    async def scene():
-        protocol = Protocol()
-        wire = protocol.stream
-        pace(protocol, lambda number: 0.0)
-        late = protocol.write_message("a")
-        wire.shut = True
-        with pytest.raises(WebSocketClosedError):
-            await late
-
-    in_a_thread(scene)
+    socket = Socket()
+    socket._messages = Bucket(100.0, 2 * COST)
+    for _ in range(4):
+        await socket.say("PATCH-DOC", {"events": []})
+    assert len(slept) == 2 and slept[1] > slept[0] > 0.9 * COST / 100
+    slept.clear()
+    stream = PacedStream(SimpleNamespace(read_bytes=read), lambda number: number / 10)
+    assert await stream.read_bytes(5) == b"xxxxx" and slept == [0.5]

@@ -1,28 +1,26 @@
-"""Served pages, without a server: what a process keeps of them, and what they say."""
+"""Served pages, without a server: what a process keeps of them, what they say, and when each is built."""
 
 import asyncio
 import gzip
 import itertools
-import time
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from types import SimpleNamespace
 
+import panel as pn
 import pytest
 from tornado.httputil import HTTPServerRequest, RequestStartLine
 
 from pmdviz.cli.tools import MARKER
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError
 from pmdviz.essay.build import page
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.lab.css import HIDDEN
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
-from pmdviz.serve import pages, server, turns
-from pmdviz.serve.pages import BARE, TabBar, lab_page
-from pmdviz.serve.server_internals import set_from_browser
-from tests.lab.threads import in_a_thread
+from pmdviz.serve import pages, server
+from pmdviz.serve.pages import BARE, BROKEN, BUILDING, PageSpec, TabBar, Tabs, lab_page
 from tests.serve.answers import answers
-from tests.support.tables import looped
+from tests.support.tables import refused
 
 RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
 
@@ -64,104 +62,32 @@ def stock(monkeypatch):
     return opened
 
 
-@pytest.mark.parametrize("query", ["", "page=race", "run={}", "run={}&at=3", "preset=worse_with_more_data&at=2"])
-def test_a_page_built_ahead_is_for_any_run(query, stock):
-    recipe = Recipe("banana", seed=3)
-    shown = in_a_thread(a_request(query.format(recipe.to_link())).get_session).shows
-    assert shown == "spare 1"
-    of_a_run = query not in ("", "page=race")
-    assert [link.iteration for link in stock] == [int(query[-1]) if "at" in query else 0] * of_a_run
-    if "run" in query:
-        assert stock[0].recipe == recipe
-
-
-ABOUT_THE_PAGE = ["run={}&hide=seed", "run={}&embed=1", "run={}&theme=dark", "embed=1", "presenter=1", f"race={RACE}"]
-
-
-@looped("query", [*ABOUT_THE_PAGE, "run=nonsense"])
-def test_a_link_that_is_about_the_page_has_a_page_of_its_own(query, stock):
-    assert in_a_thread(a_request(query.format(Recipe().to_link())).get_session).shows == "own page"
-    assert not stock and len(server._spares) == 2
-
-
-@pytest.mark.parametrize(("somebody", "full", "made"), [(False, None, 3), (True, None, 1), (False, 2, 2)])
-async def test_as_many_pages_are_built_ahead_as_are_asked_for_while_nobody_is_there(somebody, full, made, monkeypatch):
-    """Also where two set out to build them at once."""
-    open_ = {"somebody"} if somebody else set()
-
-    async def another(application, context):
-        await asyncio.sleep(0)
-        open_.add(object())
-        return object()
-
-    monkeypatch.setattr(server, "_another", another)
-    monkeypatch.setattr(turns, "REST_S", 0.0)
-    monkeypatch.setattr(server, "_spares", [])
-    monkeypatch.setattr(server, "_changing", asyncio.Lock())
-    monkeypatch.setattr(server, "limit", {"spare_pages": 3}.get)
-    monkeypatch.setattr(pages, "limit", {"max_sessions": full}.get)
-    monkeypatch.setattr(pages, "_open", open_)
-    await asyncio.gather(server.fill(None, None), server.fill(None, None))
-    assert len(server._spares) == made
-
-
-def test_pages_asked_for_at_once_are_made_one_after_the_other(monkeypatch):
-    """From Bokeh 3.10 on a server makes pages in threads; of two for the last place one gets the sentence."""
-    monkeypatch.setattr(pages, "_open", set())
-    monkeypatch.setattr(pages, "limit", {"max_sessions": 1}.get)
-    monkeypatch.setattr(pages, "links", type("Links", (), {"read": staticmethod(lambda arguments: Link())}))
-    inside, most = [], []
-
-    def made(link):
-        inside.append(link)
-        time.sleep(0.05)  # the other one comes in meanwhile, if it can
-        most.append(len(inside))
-        pages._open.add(link)
-        inside.remove(link)
-        return "page"
-
-    monkeypatch.setattr(pages, "lab_page", made)
-    monkeypatch.setattr(pages, "_full_page", lambda: "full")
-    with ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: pages.session_page(), range(4)))
-    assert sorted(found) == ["full", "full", "full", "page"]
-    assert most == [1]
+async def test_a_page_built_ahead_is_for_any_run_and_a_link_about_the_page_has_one_of_its_own(stock):
+    run = Recipe("banana", seed=3).to_link()
+    for query in (f"run={run}&hide=seed", f"run={run}&embed=1", f"run={run}&theme=dark", "embed=1", "presenter=1",
+                  f"race={RACE}", "run=nonsense"):  # fmt: skip
+        assert (await a_request(query).get_session()).shows == "own page", query
+        assert not stock and len(server._spares) == 2
+    spares = [*server._spares]
+    for query, iterations in (("", []), ("page=race", []), (f"run={run}&at=3", [3]), ("preset=two_modes&at=2", [2])):
+        stock.clear()
+        server._spares[:] = spares
+        assert (await a_request(query).get_session()).shows == "spare 1", query
+        assert [link.iteration for link in stock] == iterations
+        assert not query.startswith("run") or stock[0].recipe == Recipe("banana", seed=3)
 
 
 def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     arguments = {"page": [b"race"], "race": [RACE.encode()], "at": [b"3"]}
-    link = in_a_thread(lambda: asyncio.sleep(0, pages._checked(arguments)))
+    link = pages._checked(arguments)
     assert (link.iteration, link.round) == (0, 3)  # the Lab stays at the start
     assert pages.PAGES["race"][1](link).recipe.to_link() == RACE
     monkeypatch.setenv(variable("max_particles"), "100")
-    with pytest.raises(InputError):
-        pages._checked(arguments)
-
-
-def test_an_address_has_one_question_mark():
+    assert "num_particles" in str(pages._checked(arguments))
     assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
-    assert server.one_question_mark("/") == "/"
 
 
 # What a served page does when a browser or a presenter asks for it, the essay and the docs beside it; no server.
-
-
-async def test_a_value_from_a_browser_is_set_as_a_patch_of_its_own_connection():
-    """Bokeh sends a change to every connection but that one."""
-    seen = []
-
-    async def locked(act):
-        act()
-
-    session = SimpleNamespace(with_document_locked=locked, _current_patch_connection=None)
-    connection = SimpleNamespace(session=session)
-
-    def set_from_json(name, value, setter):
-        seen.append((name, value, setter, session._current_patch_connection))
-
-    await set_from_browser(connection, SimpleNamespace(set_from_json=set_from_json), "drawn", 3)
-    assert seen == [("drawn", 3, session, connection)]
-    assert session._current_patch_connection is None
 
 
 def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
@@ -186,30 +112,93 @@ def test_a_browser_that_unpacks_gets_it_packed():
     assert len(packed.body) < 200_000
 
 
-@pytest.fixture
-def built(tmp_path, monkeypatch):
+def test_docs_are_served_under_their_address_and_nothing_above_it(tmp_path, monkeypatch):
     monkeypatch.setenv(pages.FOLDER, str(tmp_path / "site"))
     files = {MARKER: "", "index.html": "first", "api/pmdviz.run.html": "a run", "../secret.txt": "not theirs"}
     for name, text in files.items():
         path = tmp_path / "site" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    return tmp_path / "site"
-
-
-def test_it_is_served_under_its_address_and_nothing_above_it(built, monkeypatch):
     paths = "/docs", "/docs/", "/docs/api/pmdviz.run.html", "/docs/none.html", "/docs/..%2Fsecret.txt"
     found = [(one.code, one.body.decode()) for one in answers(pages.docs_routes(), *paths)]
     whole, first, page, none, above = found
     assert whole == first == (200, "first") and page == (200, "a run")
     assert none[0] == 404 and above[0] in (403, 404) and "theirs" not in above[1]
+    for missing in ("index.html", MARKER):
+        (tmp_path / "site" / missing).unlink()
+        refused("pmdviz docs", pages.offer_docs, str(tmp_path / "site"))
     monkeypatch.delenv(pages.FOLDER, raising=False)
     pages.offer_docs(None)
     assert pages.docs_routes() == []
 
 
-@pytest.mark.parametrize("missing", [MARKER, "index.html"])
-def test_a_folder_without_a_site_is_refused(missing, built):
-    (built / missing).unlink()
-    with pytest.raises(InputError, match="pmdviz docs"):
-        pages.offer_docs(str(built))
+# The pages of a session: built when first looked at, one at a time, told when they are out of sight.
+
+
+def fake_page(log, name):
+    """A page that notes what it is told."""
+    view, foot = pn.Column(name=name), pn.Row(name=name)
+    made = SimpleNamespace(view=view, foot=foot, on_presenter=lambda on: None, set_theme=lambda dark: None)
+    for act in ("start", "look", "stop", "take"):
+        setattr(made, act, lambda *given, act=act: log.append((name, act, *given)))
+    return made
+
+
+def seen(tabs):
+    """Names of the pages that are shown; what stands at the window's foot is of the same."""
+    pages, feet = ([box[0].name for box in part if HIDDEN not in box.css_classes] for part in (tabs.view, tabs.foot))
+    assert pages == feet
+    return pages
+
+
+def line(tabs):
+    """What the box in sight says in place of a page."""
+    return tabs._boxes[tabs.active]["view"][0].object
+
+
+async def until_built(tabs):
+    await asyncio.gather(*tabs._tasks.values(), return_exceptions=True)
+    await asyncio.sleep(0)
+
+
+async def test_a_page_is_built_once_takes_what_it_opens_with_and_one_that_cannot_be_built_says_so(caplog):
+    log, faults = [], [RuntimeError("no")]
+
+    def race():
+        if faults:
+            raise faults.pop()
+        return fake_page(log, "race")
+
+    tabs = Tabs({"lab": PageSpec("Lab", lambda: fake_page(log, "lab")), "race": PageSpec("Race", race)}, "lab")
+    tabs.start(None)
+    tabs.bar.active = "race"
+    assert BUILDING in line(tabs) and 'role="status"' in line(tabs)
+    await until_built(tabs)
+    assert BROKEN in line(tabs) and "RuntimeError: no" in caplog.text
+    tabs.bar.active = "lab"
+    assert seen(tabs) == ["lab"] and log == [("lab", "start", None), ("lab", "look", False), ("lab", "look", True)]
+    log.clear()
+    tabs.built["lab"].on_open("race", "two")  # and another try is free
+    await until_built(tabs)
+    assert log == [("lab", "look", False), ("race", "take", "two"), ("race", "start", None)]
+    assert seen(tabs) == ["race"] and tabs.bar.active == "race"
+    first, tabs.bar.active = tabs.built["race"], "lab"
+    log.clear()
+    tabs.built["lab"].on_open("race", "more")
+    assert log == [("race", "take", "more"), ("lab", "look", False), ("race", "look", True)]
+    assert tabs.built["race"] is first and len(tabs.view) == len(tabs.foot) == 2
+
+
+async def test_a_page_that_is_there_too_late_is_out_of_sight_and_a_session_that_ends_builds_none():
+    for ends in (False, True):
+        log = []
+        tabs = Tabs({name: PageSpec(name, partial(fake_page, log, name)) for name in ("lab", "race")}, "lab")
+        tabs.start(None)
+        tabs.bar.active = "race"
+        tabs.bar.active = "lab"
+        if ends:
+            tabs.stop()
+        await until_built(tabs)
+        assert ("race" in tabs.built) is not ends
+        assert ends or log[-1] == ("race", "look", False)
+        assert seen(tabs) == ["lab"]

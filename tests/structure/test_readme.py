@@ -9,9 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-# What GNU tools or a bash newer than macOS's 3.2 have, and others not.
-
-
 # What a line of the README is given more, so that it ends soon; a later option takes an earlier one's place.
 SOONER = {
     "run": ("--budget", "300"),

@@ -14,7 +14,7 @@ LEFT_BY_TOOLS = {".pyc", ".nbi", ".nbc"}
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory) -> Path:
+def wheel(tmp_path_factory):
     """Built in a folder that holds only what deploy/Containerfile copies, as its image is."""
     folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
     for line in re.findall(r"^COPY (.+) \./", (ROOT / "deploy/Containerfile").read_text(encoding="utf-8"), re.M):
@@ -33,43 +33,31 @@ def wheel(tmp_path_factory) -> Path:
 def test_the_wheel_holds_the_package_whole_and_alone(wheel):
     files = {p for p in (ROOT / "pmdviz").rglob("*") if p.is_file() and p.suffix not in LEFT_BY_TOOLS}
     packed = set(zipfile.ZipFile(wheel).namelist())
-    assert {p.relative_to(ROOT).as_posix() for p in files} <= packed
-    assert "pmdviz/py.typed" in packed
-    roots = {name.partition("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
-    assert roots == {"pmdviz", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
+    assert {p.relative_to(ROOT).as_posix() for p in files} | {"pmdviz/py.typed"} <= packed
+    assert {name.partition("/")[0] for name in packed} == {"pmdviz", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
 
 
-def test_the_wheel_works_away_from_the_checkout(wheel, tmp_path):
-    command = ["run", "--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-"]
-    zipfile.ZipFile(wheel).extractall(tmp_path)
-    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+def test_the_wheel_works_away_from_the_checkout_and_the_course_and_the_docs_come_out_of_it(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
 
-    def python(*arguments: str) -> str:
-        done = subprocess.run([sys.executable, *arguments], cwd="/", env=env, capture_output=True, text=True)
+    def python(*arguments):
+        done = subprocess.run([sys.executable, *map(str, arguments)], cwd="/", env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
     assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
-    assert "mixture" in python("-m", "pmdviz", *command)
-
-
-def test_the_course_and_the_docs_come_out_of_the_wheel(wheel, tmp_path):
-    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-    command = [sys.executable, "-m", "pmdviz", "notebooks", str(tmp_path / "mine")]
-    done = subprocess.run(command, cwd="/", env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    small = ("--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-")
+    assert "mixture" in python("-m", "pmdviz", "run", *small)
+    python("-m", "pmdviz", "notebooks", tmp_path / "mine")
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
     call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import settings_folder; "
     call += "docs = settings_folder(); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
     call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
-    parts = ("commands", "python", "glossary", "gallery", "grammar", "settings")
-    done = subprocess.run([sys.executable, "-c", call, str(tmp_path / "pages"), *parts], cwd="/", env=env)
-    assert done.returncode == 0
-    written = {path.relative_to(tmp_path / "pages").as_posix() for path in (tmp_path / "pages").rglob("*.md")}
+    pages = tmp_path / "pages"
+    python("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
+    written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
     ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
-    assert written == ours | {"readme.md", "changelog.md"}
-    assert (tmp_path / "pages/files/deploy/nginx.conf").is_file()
-    pictures = {path.name for path in (tmp_path / "pages/files/assets").iterdir()}
-    assert pictures == {path.name for path in (ROOT / "assets").iterdir()}
+    assert written == ours | {"readme.md", "changelog.md"} and (pages / "files/deploy/nginx.conf").is_file()
+    assert {*os.listdir(pages / "files/assets")} == {*os.listdir(ROOT / "assets")}

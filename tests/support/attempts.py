@@ -1,7 +1,5 @@
 """Bad inputs tried on our doors: how each ended, and in words what was wrong about that, "" as a rule."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import tempfile
@@ -20,7 +18,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import Table
 from pmdviz.lab import links
-from pmdviz.lab.controls import sharing as experiment_sharing
+from pmdviz.lab.panels import sharing as experiment_sharing
 
 HANG_S = 2.0  # CPU seconds of whoever looks at the input: on a busy machine the clock on the wall says little
 TABLE = {"num_particles": int, "tv": float, "bounded": bool, "failed": str}  # columns of the table that is broken
@@ -33,14 +31,12 @@ class Tally:
     def __init__(
         self, attempt: Callable[[Any], Ending], clock: Callable[[], float] = time.process_time, most: float = HANG_S
     ) -> None:
-        """`clock` gives the CPU seconds of who looks at the input, `most` is no hang yet."""
         self._attempt, self._clock, self._most = attempt, clock, most
         self.ends: Counter[str] = Counter()
         self._wrong: list[str] = []
         self._slowest = 0.0
 
     def take(self, given: Any) -> str:
-        """Try one input and return what was wrong about that."""
         start = self._clock()
         end, words = self._attempt(given)
         took = self._clock() - start
@@ -52,7 +48,6 @@ class Tally:
         return words
 
     def figures(self) -> dict[str, Any]:
-        """The figures of a bench."""
         ends, slowest = dict(self.ends), round(self._slowest, 2)
         return {"tried": self.ends.total(), "ended": ends, "slowest_cpu_s": slowest, "wrong": self._wrong[:20]}
 
@@ -80,7 +75,6 @@ def try_recipe(text: str) -> Ending:
 
 
 def try_race(text: str) -> Ending:
-    """The same for a race."""
     return _reading(text, lambda: _comes_back(RaceRecipe, text))
 
 
@@ -96,7 +90,6 @@ def try_link(query: str) -> Ending:
 
 
 def try_table(content: bytes) -> Ending:
-    """A CSV file is taken for the table of a sweep or refused in one line."""
     with tempfile.TemporaryDirectory(prefix="pmdviz-fuzz-") as folder:
         path = Path(folder) / "table.csv"
         path.write_bytes(content)

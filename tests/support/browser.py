@@ -1,7 +1,5 @@
 """A served lab and a headless Chromium, for the benches that watch the app as a person would."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import socket
@@ -93,7 +91,6 @@ def find_chromium() -> str | None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return probe.getsockname()[1]
@@ -163,7 +160,6 @@ def chromium() -> Iterator[Any]:
 
 
 def open_page(browser: Any, port: int, size: tuple[int, int] = (1440, 900), path: str = "/", **more: Any) -> Any:
-    """A page of the lab with the helpers of this module in `window.pmdviz`."""
     page = browser.new_page(viewport={"width": size[0], "height": size[1]}, **more)
     page.add_init_script(HELPERS_JS)
     page.goto(f"http://127.0.0.1:{port}{path}", wait_until="commit")
@@ -171,7 +167,6 @@ def open_page(browser: Any, port: int, size: tuple[int, int] = (1440, 900), path
 
 
 def await_picture(page: Any, timeout_s: float = 60.0) -> None:
-    """Wait until the first frame is on the page."""
     page.wait_for_function("window.pmdviz && pmdviz.iteration() >= 0", timeout=timeout_s * 1000, polling=20)
 
 
@@ -181,7 +176,6 @@ def painted(page: Any) -> None:
 
 
 def hurry(page: Any) -> None:
-    """Have the run on the page play as fast as it goes, instead of slowly at first."""
     set_speed(page, "as fast as it goes")
 
 
@@ -195,20 +189,17 @@ def set_speed(page: Any, words: str) -> None:
 
 
 def choose(page: Any, entry: str) -> None:
-    """Choose an entry of the transport's small menu."""
     page.get_by_role("button", name="More ways to play").locator("visible=true").first.click()
     page.get_by_role("menuitem", name=entry, exact=True).locator("visible=true").first.click()
 
 
 def open_sheet(page: Any, label: str) -> None:
-    """Open "All settings", "Share" or "Compare", unless it is open."""
     if not page.get_by_role("heading", name=label, exact=True).locator("visible=true").count():
         page.get_by_role("button", name=label, exact=True).locator("visible=true").first.click()
         page.get_by_role("heading", name=label, exact=True).locator("visible=true").first.wait_for()
 
 
 def choose_setting(page: Any, label: str, option: str) -> None:
-    """Choose from a menu among all settings, which are closed again."""
     open_sheet(page, "All settings")
     page.get_by_label(label, exact=True).locator("visible=true").first.select_option(label=option)
     close_sheet(page)
@@ -225,7 +216,6 @@ def play_endlessly(page: Any) -> float:
 
 
 def close_sheet(page: Any) -> None:
-    """Close the sheet that is open, if one is."""
     close = page.locator(".pmdviz-sheet").get_by_role("button", name="Close", exact=True).locator("visible=true")
     if close.count():
         close.first.click()

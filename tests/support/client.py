@@ -1,13 +1,11 @@
 """A browser session without a browser: it acknowledges frames, and checks that they rise and are whole."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import re
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 from pmdviz.lab.loop.live import FAST
 from tests.support.wire import PATIENCE_S, Wire, objects
@@ -44,7 +42,7 @@ class Client:
         self.ack: dict[str, Any] = {}  # the attributes of the acknowledgement model
         self.ack_id, self._presses, self._closed = "", 0, False
 
-    async def open(self, query: str = "") -> Client:
+    async def open(self, query: str = "") -> Self:
         """Fetch the page, connect, pull the document, and say that the page is there."""
         document = await self.wire.open(query)
         self.models = {model["id"]: model for model in objects(document)}
@@ -61,14 +59,13 @@ class Client:
         await self.wire.close(cut)
 
     async def until(self, condition: Callable[[], bool], seconds: float = PATIENCE_S) -> None:
-        """Wait for a condition. Raises TimeoutError."""
         end = time.monotonic() + seconds
         while not condition():
             if time.monotonic() > end:
                 raise TimeoutError(f"waited {seconds:.0f} s in vain at iteration {self.iteration}; {self.errors}")
             await asyncio.sleep(0.02)
 
-    async def play(self) -> Client:
+    async def play(self) -> Self:
         """Wait for the first picture, choose the endless budget and full speed, and press Play."""
         await self.until(lambda: self.iteration >= 0)
         self.wire.patch(self.found("title", "Run length (observations used)")["id"], value="0")
@@ -78,17 +75,14 @@ class Client:
         return self
 
     def press(self, key: str) -> None:
-        """Press a key of the page."""
         self._presses += 1
         self.wire.patch(self.ack_id, key=key, presses=self._presses)
 
     def turn(self, knob: str, value: Any) -> None:
-        """Type a value into the box of a knob."""
         form = next(m for m in self.models.values() if m["name"].endswith("ReactiveESM") and f"'{knob}'" in str(m))
         self.wire.send_event("data_event", {"model": {"id": form["id"]}, "data": {"name": knob, "value": value}})
 
     def click(self, label: str) -> None:
-        """Press the button of that label, the newest one."""
         button = [name for name, model in self.models.items() if model["attributes"].get("label") == label][-1]
         self.wire.send_event("button_click", {"model": {"id": button}})
 
@@ -99,14 +93,12 @@ class Client:
         await self.until(lambda: any(m["attributes"].get("label") == label for m in self.models.values()))
 
     def found(self, attribute: str, value: str) -> dict[str, Any]:
-        """The first model with that value of an attribute. Raises LookupError."""
         for model in self.models.values():
             if model["attributes"].get(attribute) == value:
                 return model
         raise LookupError(f"there is no model whose {attribute} is {value!r}")
 
     def rate(self, since: float, until: float) -> float:
-        """Frames a second between two times."""
         return sum(since <= at < until for at in self.frames) / (until - since)
 
     # What comes in

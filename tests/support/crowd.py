@@ -1,7 +1,5 @@
 """Many clients at once on an event loop of their own, for benches whose main thread drives real browsers."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import sys
@@ -33,7 +31,6 @@ class Crowd:
         self._thread.start()
 
     def do(self, work: Coroutine[Any, Any, T], timeout: float | None = None) -> T:
-        """Run `work` on the crowd's loop and return what it gives."""
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
 
     def join(self, number: int) -> list[Client]:
@@ -48,7 +45,6 @@ class Crowd:
         return await client.play()
 
     def leave(self) -> None:
-        """Close every tab and end the loop."""
         for client in self.clients:
             self.do(client.close())
         self._loop.call_soon_threadsafe(self._loop.stop)
@@ -56,7 +52,6 @@ class Crowd:
 
     @property
     def errors(self) -> list[str]:
-        """What went wrong with anybody."""
         return [f"client {k}: {sentence}" for k, client in enumerate(self.clients) for sentence in client.errors]
 
 
@@ -73,11 +68,9 @@ class Served:
             return json.load(answer)
 
     def megabytes(self) -> float:
-        """Resident memory of the process."""
         return self.process.memory_info().rss / 2**20
 
     def cpu_seconds(self) -> float:
-        """CPU time of the process so far."""
         times = self.process.cpu_times()
         return times.user + times.system
 

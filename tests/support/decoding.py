@@ -1,7 +1,5 @@
 """Random changes of recorded messages at a page's document, through the guard and Bokeh's own decoder."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import tracemalloc
@@ -85,10 +83,10 @@ class Decoded:
 
 
 async def _opened() -> Document:
+    """The document of a page whose tabs have all been opened."""
     document = Document()
     with set_curdoc(document):
-        page = pages.lab_page()
-        page.server_doc(document)
+        pages.lab_page().server_doc(document)
         tabs = next(one for one in pages._open if one.doc is document)
         for name in tabs.names:
             tabs.choose(name)

@@ -16,15 +16,8 @@ from pmdviz.targets import TARGETS, Target, make_target
 from pmdviz.targets.exact import GaussianExact
 
 LARGEST = 60  # of any whole knob without a narrower bound: particles, data, batches
-SIZES = {
-    "num_data": (1, LARGEST),
-    "dim": (1, 4),
-    "size": (2, 4),
-    "visible": (1, 9),
-    "hidden": (1, 9),
-    "num_topics": (1, 4),
-    "vocabulary": (2, 9),
-}  # always given
+SIZES = {"num_data": (1, LARGEST), "dim": (1, 4), "size": (2, 4), "visible": (1, 9), "hidden": (1, 9)}  # always given
+SIZES |= {"num_topics": (1, 4), "vocabulary": (2, 9)}
 INSTALLED_APART = {"reuters", "sp500", "randhie", "fair"}  # data of packages that the tests do not ask for
 DIVERGES = {("svi", "stochastic_volatility")}  # it leaves the numbers there are, as a sentence says
 STEPS = 40  # about so many iterations at most in a drawn recipe
@@ -82,7 +75,6 @@ def compiled_targets() -> list[str]:
 
 
 def small_target(name: str, num_data: int) -> Target:
-    """A built-in target with so many data, where it has any."""
     return make_target(name, **({"num_data": num_data} if name in sized_targets() else {}))
 
 
@@ -115,7 +107,6 @@ def told(info) -> tuple:
 
 
 def fitting(target: Target) -> list[str]:
-    """The methods that the target has all it takes for."""
     return sorted(name for name, method in METHODS.items() if not method.missing_in(target))
 
 
@@ -149,7 +140,6 @@ def recipes(draw, targets=()):
 
 
 def drop(table: dict, names) -> dict:
-    """The table without some of its names."""
     return {name: spec for name, spec in table.items() if name not in names}
 
 
@@ -169,7 +159,6 @@ def drive(session: Session, chunk: int = 10**6) -> str:
 
 
 def turn(session: Session, values: dict) -> bool:
-    """Session.set where the values can be used."""
     try:
         session.set(**values)
     except InputError:
@@ -191,9 +180,7 @@ def digest(session: Session) -> dict:
         "visited": frame.visited,
         "particles": frame.particles.tobytes(),
         "weights": frame.weights.tobytes(),
-        "kernel": b"".join(
-            np.ascontiguousarray(getattr(q, "choleskys", 0)).tobytes() for q in frame.densities.values()
-        ),
+        "kernel": [np.ascontiguousarray(getattr(q, "choleskys", 0)).tobytes() for q in frame.densities.values()],
         "judged by": frame.judged_by,
         "knobs": frame.knobs.as_dict(),
         **columns(session.history),
@@ -201,7 +188,6 @@ def digest(session: Session) -> dict:
 
 
 def straight(recipe: Recipe, failure: str = "", **rest) -> dict:
-    """The digest of the recipe run from its JSON form without a stop."""
     session = Session(Recipe.from_json(recipe.to_json()), **rest)
     assert drive(session) == failure
     return digest(session)
@@ -290,7 +276,6 @@ class CountingTarget(Target):
         return self.inner.quadratic_bound(mean, cholesky, batch)
 
     def __getattr__(self, name):
-        """What a mix-in of the other target has besides."""
         if name == "inner":
             raise AttributeError(name)
         return getattr(self.inner, name)

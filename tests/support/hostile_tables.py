@@ -27,22 +27,17 @@ NUMBERS = (
 
 
 class Bomb:
-    """What a pickle would run, if anybody opened it."""
-
     def __reduce__(self):
         return exec, ("raise SystemExit('a pickle was opened')",)
 
 
 def saved(write):
-    """The bytes of a file that is written to."""
     file = io.BytesIO()
     write(file)
     return file.getvalue()
 
 
 def zipped(content):
-    """An archive with one file."""
-
     def write(file):
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             archive.writestr("x.csv", content)
@@ -51,7 +46,6 @@ def zipped(content):
 
 
 def other_files():
-    """Files of other kinds."""
     zeros = b"0" * 2_000_000
     yield from (zipped(GOOD), zipped(zeros), gzip.compress(zeros), bz2.compress(zeros), lzma.compress(zeros))
     yield from (pickle.dumps(Bomb(), protocol) for protocol in range(6))
@@ -86,20 +80,17 @@ def shapes():
 
 
 def quotes():
-    """Quotes that do not close, or close too often."""
     yield from ('"' * 10_000_000, '"' * 3_900_001, '"a\n1', '"a"b\n1', 'a"b"\n1', '""""\n1', '"1","2"\n"3","4"')
     yield from ('"a\nb",c\n1,2\n', '"a,b",c\n1,2\n', "'a,b',c\n1,2\n", '"' + "1\n" * 50_000, '\\"a\n1\n', 'a,"\n1,2\n')
 
 
 def controls():
-    """Control characters, each in a name and in a cell."""
     for code in (0, 1, 7, 8, 11, 12, 14, 27, 28, 31, 127, 0x80, 0x85, 0x9F, 0x200E, 0x2029, 0xFFFE):
         yield f"a{chr(code)}b\n1\n2\n"
         yield f"a\n1{chr(code)}\n2\n"
 
 
 def random_texts():
-    """Texts drawn from the characters that matter."""
     draw = random.Random(0)
     for size in (3, 10, 30, 100, 300, 1000) * 5:
         yield "".join(draw.choices('01.,;\t|"\n\r e-+aé=\u202e', k=size))
@@ -107,7 +98,6 @@ def random_texts():
 
 
 def hostile_files():
-    """All of them, as texts or bytes."""
     cells = [f"{one}\n1\n2\n" for one in (*FORMULAS, *NAMES)] + [f"a\n1\n{one}\n" for one in (*FORMULAS, *NUMBERS)]
     families = (other_files(), encodings(), shapes(), quotes(), controls(), random_texts(), cells)
     return [one for family in families for one in family]

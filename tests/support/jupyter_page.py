@@ -1,7 +1,5 @@
 """A fresh Jupyter server and a notebook in a real headless Chromium, for the bench and the tests of the widget."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess
@@ -10,7 +8,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.support.browser import HELPERS_JS, await_answer, end, free_port
 
@@ -55,75 +53,13 @@ async (code) => {
 """
 
 
-class Jupyter:
-    """A server of its own settings, folders and port; `flavour` is LAB or NOTEBOOK."""
-
-    def __init__(self, folder: Path, flavour: tuple[str, str] = LAB) -> None:
-        self.folder, self.port, self._path = folder, free_port(), flavour[1]
-        self.url = f"http://127.0.0.1:{self.port}"
-        home = folder / "home"
-        home.mkdir(parents=True)
-        names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR JUPYTERLAB_SETTINGS_DIR".split()
-        own = {name: str(home / name.lower()) for name in names}
-        own["JUPYTERLAB_WORKSPACES_DIR"] = str(home / "workspaces")
-        self.log = folder / "jupyter.log"
-        self._out = self.log.open("w")
-        command = [sys.executable, "-m", "jupyter", flavour[0], "--no-browser", "--allow-root", f"--port={self.port}"]
-        command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--expose-app-in-browser"]
-        command += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
-        self.process = subprocess.Popen(
-            command, env={**os.environ, **own}, stdout=self._out, stderr=subprocess.STDOUT, cwd=folder
-        )
-        self._await()
-
-    def _await(self) -> None:
-        try:
-            await_answer(self.process, f"{self.url}/api", START_S)
-        except RuntimeError as error:
-            raise RuntimeError(f"{error}: {self.words()}") from error
-
-    def words(self) -> str:
-        """The log so far."""
-        return self.log.read_text()
-
-    def write(self, cells: Sequence[str]) -> None:
-        """Put a notebook with these code cells into the folder."""
-        written = [
-            {"cell_type": "code", "id": f"c{k}", "metadata": {}, "execution_count": None, "outputs": [], "source": text}
-            for k, text in enumerate(cells)
-        ]
-        kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
-        whole = {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
-        (self.folder / NAME).write_text(json.dumps(whole))
-
-    def stop(self) -> None:
-        """End the server; it ends its kernels."""
-        end(self.process)
-        self._out.close()
-
-    def open(self, browser: Any, size: tuple[int, int] = (1440, 900)) -> NotebookPage:
-        """The notebook in a page of the browser, its kernel ready."""
-        return NotebookPage(browser, f"{self.url}/{self._path}/{NAME}", self.url, size)
-
-
-@contextmanager
-def jupyter(folder: Path, cells: Sequence[str], flavour: tuple[str, str] = LAB) -> Iterator[Jupyter]:
-    """A fresh server with a notebook of these cells."""
-    made = Jupyter(folder, flavour)
-    try:
-        made.write(cells)
-        yield made
-    finally:
-        made.stop()
-
-
 class NotebookPage:
     """A notebook in a browser; requests to other hosts end in `foreign`, errors of the page in `problems`."""
 
-    def __init__(self, browser: Any, address: str, own: str, size: tuple[int, int]) -> None:
+    def __init__(self, browser: Any, address: str, own: str) -> None:
         self.foreign: list[str] = []
         self.problems: list[str] = []
-        self.context = browser.new_context(viewport={"width": size[0], "height": size[1]})
+        self.context = browser.new_context(viewport={"width": 1440, "height": 900})
         self.page = self.context.new_page()
         self.page.add_init_script(HELPERS_JS)
         self._own = own
@@ -144,7 +80,6 @@ class NotebookPage:
             route.abort()
 
     def run(self, k: int) -> list[dict[str, Any]]:
-        """Run cell k; its outputs."""
         return self.page.evaluate(RUN_JS, k)
 
     def ask(self, expression: str) -> Any:
@@ -156,7 +91,6 @@ class NotebookPage:
             raise RuntimeError(f"{expression}: {said}") from error
 
     def until(self, expression: str, seconds: float = 20.0) -> None:
-        """Wait until an expression is true in the kernel."""
         end = time.monotonic() + seconds
         while not self.ask(f"bool({expression})"):
             if time.monotonic() > end:
@@ -164,9 +98,44 @@ class NotebookPage:
             self.page.wait_for_timeout(50)
 
     def command(self, name: str) -> None:
-        """One of the notebook's own commands, such as `docmanager:save`."""
         self.page.evaluate("async (name) => { await window.jupyterapp.commands.execute(name) }", name)
 
     def close(self) -> None:
-        """Close the browser's page."""
         self.context.close()
+
+
+class Jupyter(NamedTuple):
+    """A server of its own settings, folders and port."""
+
+    folder: Path
+    url: str
+    path: str
+
+    def open(self, browser: Any) -> NotebookPage:
+        return NotebookPage(browser, f"{self.url}/{self.path}/{NAME}", self.url)
+
+
+@contextmanager
+def jupyter(folder: Path, cells: Sequence[str], flavour: tuple[str, str] = LAB) -> Iterator[Jupyter]:
+    """A fresh server with a notebook of these cells; `flavour` is LAB or NOTEBOOK."""
+    home, port, usual = folder / "home", free_port(), {"metadata": {}, "execution_count": None, "outputs": []}
+    home.mkdir(parents=True)
+    written = [{"cell_type": "code", "id": f"c{k}", "source": text, **usual} for k, text in enumerate(cells)]
+    kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    whole = {"cells": written, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 5}
+    (folder / NAME).write_text(json.dumps(whole))
+    names = "JUPYTER_CONFIG_DIR JUPYTER_DATA_DIR JUPYTER_RUNTIME_DIR IPYTHONDIR JUPYTERLAB_SETTINGS_DIR".split()
+    own = {name: str(home / name.lower()) for name in (*names, "JUPYTERLAB_WORKSPACES_DIR")}
+    command = [sys.executable, "-m", "jupyter", flavour[0], "--no-browser", "--allow-root", f"--port={port}"]
+    command += ["--ServerApp.port_retries=0", "--IdentityProvider.token=", "--expose-app-in-browser"]
+    command += [f"--ServerApp.root_dir={folder}", "--LabApp.news_url=None"]
+    with (folder / "jupyter.log").open("w") as log:
+        pipes = {"stdout": log, "stderr": subprocess.STDOUT}
+        process = subprocess.Popen(command, env={**os.environ, **own}, cwd=folder, **pipes)
+    try:
+        await_answer(process, f"http://127.0.0.1:{port}/api", START_S)
+        yield Jupyter(folder, f"http://127.0.0.1:{port}", flavour[1])
+    except RuntimeError as error:
+        raise RuntimeError(f"{error}: {(folder / 'jupyter.log').read_text()}") from error
+    finally:
+        end(process)

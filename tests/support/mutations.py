@@ -1,7 +1,5 @@
 """Messages that browsers sent, recorded from real pages of Bokeh 3.9, and random changes of them."""
 
-from __future__ import annotations
-
 import copy
 import json
 from collections.abc import Iterator

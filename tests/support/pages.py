@@ -23,18 +23,15 @@ class Block(NamedTuple):
 
 @cache
 def parsed(page: Path) -> list:
-    """The tokens of a page."""
     return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
 
 
 def blocks(page: Path) -> list[Block]:
-    """The blocks of code of a page, in their order."""
     kinds = {"fence": lambda token: token.info, "code_block": lambda token: INDENTED}
     return [Block(kinds[token.type](token), token.content) for token in parsed(page) if token.type in kinds]
 
 
 def code_in_text(page: Path) -> list[str]:
-    """What stands between single backticks in the text of a page, each in one line."""
     spans = [child for token in parsed(page) for child in token.children or [] if child.type == "code_inline"]
     return [" ".join(span.content.split()) for span in spans]
 

@@ -1,7 +1,5 @@
 """How what a preset promises is tried: its run, those of its hints, and why an expression does not hold of one."""
 
-from __future__ import annotations
-
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
@@ -16,21 +14,21 @@ def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int | None =
 
     With `metrics_every` None it has the history that a page has.
     """
-    if hint is None:
-        return _finished(Session(recipe, metrics_every))
-    if hint.budget is not None:
-        recipe = recipe.replaced(budget=hint.budget)
-    if hint.options:
-        recipe = recipe.replaced(target_options={**recipe.target_options, **hint.options})
+    hint = hint or Hint("")
+    recipe = recipe.replaced(
+        budget=recipe.budget if hint.budget is None else hint.budget,
+        target_options={**recipe.target_options, **hint.options},
+    )
     session = Session(recipe, metrics_every)
-    if hint.after == 0 and hint.knobs:
-        session.set(**hint.knobs)  # nothing has run: they become the recipe's own
-        return _finished(Session(session.recipe, metrics_every))
     while not session.done and session.frame.spent < hint.after * recipe.budget:
         session.advance(1)
     if hint.knobs:
         session.set(**hint.knobs)
-    return _finished(session)
+    if hint.after == 0:  # nothing has run: they become the recipe's own
+        session = Session(session.recipe, metrics_every)
+    while not session.done:
+        session.advance(NEVER)
+    return session.run
 
 
 def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str]:
@@ -40,9 +38,3 @@ def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str
     """
     scope = RunScope(run, own)
     return [] if expected.holds(scope) else [expected.why(scope)]
-
-
-def _finished(session: Session) -> Run:
-    while not session.done:
-        session.advance(NEVER)
-    return session.run

@@ -1,7 +1,5 @@
 """`python -P probe.py serve ...`: `pmdviz serve ...` whose /probe says how late the loop is and what is left open."""
 
-from __future__ import annotations
-
 import asyncio
 import gc
 import json
@@ -27,7 +25,6 @@ class Probe:
         self._task: asyncio.Task | None = None
 
     async def watch(self) -> None:
-        """Measure until the loop ends."""
         while True:
             wanted = time.monotonic() + EVERY_S
             await asyncio.sleep(EVERY_S)
@@ -75,7 +72,6 @@ if __name__ == "__main__":
     made = server._server
 
     def probed(*arguments: Any) -> Any:
-        """The server of the package, with its probe."""
         found = made(*arguments)
         attach(found)
         return found

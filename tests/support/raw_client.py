@@ -1,7 +1,5 @@
 """Requests as no browser sends them: paths and headers as given, forged tokens, connections that say nothing."""
 
-from __future__ import annotations
-
 import base64
 import contextlib
 import http.client
@@ -26,7 +24,6 @@ class Answer(NamedTuple):
 
 
 def ask(port: int, path: str, method: str = "GET", headers: Mapping[str, str] = NONE, timeout: float = 60.0) -> Answer:
-    """One request; the path goes out as it is."""
     began = time.monotonic()
     connection = http.client.HTTPConnection(HOST, port, timeout=timeout)
     try:

@@ -4,8 +4,6 @@
 others. Elsewhere a run is compared up to the first decision that rounding may turn.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 import math
@@ -40,7 +38,6 @@ LOOSE = {"pmfvb_nn": 1e-2}  # by method: they changed its figures by up to 2.5e-
 
 
 def small(method: str, target: str, **knobs: Any) -> Recipe:
-    """A recipe that runs for a few hundredths of a second."""
     table = METHODS[method].Knobs.specs()
     knobs = {name: value for name, value in SMALL.items() if name in table} | knobs
     if "batch_size" in knobs:
@@ -68,7 +65,6 @@ def recipes() -> list[Recipe]:
 
 
 def digest(session: Session) -> str:
-    """Of the particles and weights of its last frame."""
     found = hashlib.sha256()
     for array in (session.frame.particles, session.frame.weights):
         found.update(np.ascontiguousarray(array).tobytes())
@@ -122,15 +118,8 @@ def entry(recipe: Recipe) -> dict[str, Any]:
     begun = time.process_time()
     session, at, found = ran(recipe)
     ends = {"iteration": session.frame.iteration, "visited": session.frame.visited}
-    bits = {"0": digest(session)}
-    return {
-        "link": recipe.to_link(),
-        "at": at,
-        "figures": found,
-        **ends,
-        "bits": bits,
-        "s": time.process_time() - begun,
-    }
+    record = {"link": recipe.to_link(), "at": at, "figures": found, **ends, "bits": {"0": digest(session)}}
+    return record | {"s": time.process_time() - begun}
 
 
 def record() -> None:
@@ -160,12 +149,10 @@ def add() -> None:
 
 
 def known() -> dict[str, Any]:
-    """The file."""
     return json.loads(FILE.read_text())
 
 
 def write(file: dict[str, Any]) -> None:
-    """One run a line."""
     FILE.write_text(json.dumps(file, separators=(",", ":")).replace('{"link"', '\n{"link"') + "\n")
 
 

@@ -9,10 +9,6 @@ from typing import Any
 
 from tests.support.pages import DOCS
 
-BAD = {"serious", "critical"}
-# axe reads style sheets again, which a page on the disk may not; what they give is in the computed styles.
-OPTIONS = {"preload": False}
-
 
 @contextmanager
 def watched_page(browser: Any) -> Iterator[tuple[Any, list[str]]]:
@@ -30,13 +26,14 @@ def serious(page: Any) -> list[tuple[str, str]]:
     """What axe-core finds serious or critical: its rule, and the first element."""
     from axe_playwright_python.sync_playwright import Axe
 
-    found = Axe().run(page, options=OPTIONS).response["violations"]
-    return [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in BAD]
+    # axe reads style sheets again, which a page on the disk may not; what they give is in the computed styles.
+    found = Axe().run(page, options={"preload": False}).response["violations"]
+    bad = {"serious", "critical"}
+    return [(each["id"], each["nodes"][0]["html"][:200]) for each in found if each["impact"] in bad]
 
 
 @cache
 def settings() -> ModuleType:
-    """Sphinx's settings of the docs site, as a module."""
     spec = spec_from_file_location("docs_settings", DOCS / "conf.py")
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

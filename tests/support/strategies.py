@@ -1,7 +1,5 @@
 """Bad input as Hypothesis strategies: valid files, links, command lines, addresses and messages, mostly broken."""
 
-from __future__ import annotations
-
 import copy
 import json
 from typing import Any
@@ -54,7 +52,6 @@ odd_values = st.sampled_from(ODD).map(copy.deepcopy) | st.floats() | st.integers
 
 
 def one_in(number: int) -> st.SearchStrategy[bool]:
-    """True now and then."""
     return st.integers(1, number).map(lambda drawn: drawn == number)
 
 
@@ -83,7 +80,6 @@ def files(draw: st.DrawFn, valid: list[dict[str, Any]]) -> str:
 
 @st.composite
 def words(draw: st.DrawFn, usual: Any) -> str:
-    """What one writes for a value, or an odd one."""
     value = draw(st.just(usual) | odd_values)
     text = value if isinstance(value, str) else json.dumps(value)
     return draw(broken(text)) if draw(one_in(5)) else text
@@ -102,7 +98,6 @@ def links(draw: st.DrawFn) -> str:
 
 @st.composite
 def tables(draw: st.DrawFn) -> bytes:
-    """A CSV file with something broken in it."""
     text = TABLE
     for _ in range(draw(st.integers(1, 3))):
         at, cut = draw(st.integers(0, len(text))), draw(st.sampled_from((0, 0, 1, 7)))
@@ -127,7 +122,6 @@ def command_lines(draw: st.DrawFn) -> list[str]:
 
 @st.composite
 def queries(draw: st.DrawFn) -> str:
-    """A query of knobs, whole recipes, and what the server itself looks at."""
     recipe = draw(st.sampled_from(RECIPES))
     ours = (*NAMES, "recipe", "r", "bokeh-session-id", "bokeh-autoload-element", "theme")
     names = st.sampled_from([*recipe, *recipe["knobs"], *ours])
@@ -146,7 +140,6 @@ def addresses() -> st.SearchStrategy[str]:
 
 
 def turns() -> st.SearchStrategy[tuple[str, Any]]:
-    """A knob and an odd value that the page sends for it."""
     return st.tuples(st.sampled_from(("num_particles", "bandwidth", "batch_size")), odd_values)
 
 

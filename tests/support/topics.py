@@ -16,12 +16,10 @@ class Enumerated(NamedTuple):
 
     @property
     def weights(self):
-        """Probabilities p(z | w)."""
         return np.exp(self.log_joint - self.log_evidence)
 
 
 def tokens_of(target, rows=None):
-    """The words of each document, one by one."""
     corpus = target.corpus
     return [
         np.repeat(corpus.words[first:end], corpus.counts[first:end])
@@ -69,7 +67,6 @@ def same_topic(natural):
 
 
 def exact_same_topic(found, beta):
-    """The same under the posterior."""
     return np.einsum("n,nij->ij", found.weights, same_topic(beta + found.counts))
 
 

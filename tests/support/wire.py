@@ -1,7 +1,5 @@
 """Bokeh's protocol as a browser speaks it, in as few lines as a bench needs: open a page, send and receive patches."""
 
-from __future__ import annotations
-
 import asyncio
 import itertools
 import json
@@ -62,12 +60,10 @@ class Wire:
         return await asyncio.wait_for(self._document, PATIENCE_S)
 
     def patch(self, model: str, **values: Any) -> None:
-        """Change attributes of the model of that id."""
         change = {"kind": "ModelChanged", "model": {"id": model}}
         self._send("PATCH-DOC", {"events": [{**change, "attr": name, "new": new} for name, new in values.items()]})
 
     def send_event(self, name: str, values: dict[str, Any]) -> None:
-        """Send one of Bokeh's events, such as a button's click."""
         data = {"type": "event", "name": name, "values": _encoded(values)}
         self._send("PATCH-DOC", {"events": [{"kind": "MessageSent", "msg_type": "bokeh_event", "msg_data": data}]})
 

@@ -10,12 +10,6 @@ from tests.support.topics import tokens_of
 LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
 
 
-def written(tmp_path, text, name="corpus.csv"):
-    path = tmp_path / name
-    path.write_text(text)
-    return str(path)
-
-
 def test_bars_are_the_rows_and_columns_of_an_image():
     images = bars(3).reshape(6, 3, 3)
     np.testing.assert_allclose(images.sum(axis=(1, 2)), 1)
@@ -48,10 +42,15 @@ def test_the_unigram_entropy_is_of_the_held_out_words_which_are_not_learnt_from(
 def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
     table = np.zeros((4, 8), int)
     table[0, [0, 4, 7]], table[1, [1, 2]], table[2, 3], table[3, [0, 7]] = (2, 1, 3), (1, 2), 4, (1, 2)
-    lines = "\n".join(",".join(map(str, row)) for row in table)
-    header = ",".join(f"word{k}" for k in range(8))
-    written(tmp_path, "\n".join(f"name{k}" for k in range(8)), "corpus.tokens")
-    paths = [written(tmp_path, f"{header}\n{lines}\n"), written(tmp_path, LDAC, "corpus.ldac")]
+    lines = [",".join(f"word{k}" for k in range(8)), *(",".join(map(str, row)) for row in table)]
+    texts = {
+        "corpus.csv": "\n".join(lines),
+        "corpus.ldac": LDAC,
+        "corpus.tokens": "\n".join(f"name{k}" for k in range(8)),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    paths = (str(tmp_path / f"corpus.{kind}") for kind in ("csv", "ldac"))
     one, two = (make_target("topics", data=path, num_data=3, num_topics=2) for path in paths)
     for mine, other in zip(one.corpus[:4], two.corpus[:4], strict=True):
         np.testing.assert_array_equal(mine, other)

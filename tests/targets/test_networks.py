@@ -10,15 +10,14 @@ from sklearn.datasets import load_digits
 from pmdviz.densities.density import Points
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, InputWarning
-from pmdviz.metrics import predictive
+from pmdviz.errors import InputWarning
 from pmdviz.targets import make_target
 from pmdviz.targets.rows import GAP, curve, mean_outcome
+from tests.support.tables import looped, refused
 
 
-@pytest.fixture(scope="module")
-def target():
-    return make_target("binary_net", num_data=60, hidden=6, data_seed=3)
+def small_net(**options):
+    return make_target("binary_net", num_data=60, hidden=6, data_seed=3, **options)
 
 
 def test_the_data_are_the_digits_between_minus_one_and_one():
@@ -38,34 +37,20 @@ def test_a_table_is_scaled_by_its_columns_and_classes_count_from_zero(tmp_path):
         target = make_target("binary_net", data=str(tmp_path / "t.csv"), num_data=20, hidden=2)
     assert target.data[:, 0].min() == -1 and target.data[:, 0].max() == 1 and target.data.shape == (20, 2)
     assert set(target.data[:, -1]) == {0.0, 1.0, 2.0} and target.image_shape is None
-    assert np.isfinite(target.log_joint(target.sample_prior(rng, 3))).all()
 
 
-def test_log_joint_is_that_of_fair_signs_and_the_rows_classes(target):
-    theta = target.sample_prior(np.random.default_rng(0), 4)
-    each = target.row_log_likelihood(theta, target.data)
-    np.testing.assert_allclose(target.log_joint(theta), each.sum(axis=1) - target.dim * np.log(2))
-    np.testing.assert_allclose(target.class_probabilities(theta, target.data).sum(axis=2), 1)
-
-
-def test_the_relaxation_has_the_gradient_of_its_value_and_ends_at_the_nets(target):
+def test_the_relaxation_has_the_gradient_of_its_value_and_ends_at_the_nets():
+    target, steep = small_net(), small_net(steepness=1000.0)
     theta, batch = target.sample_prior(np.random.default_rng(0), 2), target.data[:15]
     inside, direction = 0.4 * theta, np.random.default_rng(1).standard_normal(target.dim)
     ahead, behind = (target.log_relaxed(inside + e * direction, batch) for e in (1e-5, -1e-5))
     slope = target.grad_log_relaxed(inside, batch) @ direction
     np.testing.assert_allclose(slope, (ahead - behind) / 2e-5, rtol=1e-6)
-    steep = make_target("binary_net", num_data=60, hidden=6, data_seed=3, steepness=1000.0)
     far = [np.abs(each.log_relaxed(theta, batch) - each.log_joint(theta, batch)).max() for each in (target, steep)]
     ties = (np.abs(batch[:, :-1] @ np.swapaxes(steep.first_layer(theta), 1, 2)) < 1e-9).sum()  # there tanh is 0
     assert far[1] < 0.1 * far[0] or ties
-
-
-def test_the_straight_through_gradient_is_no_gradient_of_the_relaxation(target):
-    theta = target.sample_prior(np.random.default_rng(0), 2)
-    through, relaxed = target.grad_straight_through(theta), target.grad_log_relaxed(theta)
-    assert through.shape == relaxed.shape and not np.allclose(through, relaxed)
-    with pytest.raises(InputError, match="theta must be one of -1, 1"):
-        target.grad_straight_through(0.5 * theta)
+    np.testing.assert_allclose(target.class_probabilities(theta, target.data).sum(axis=2), 1)
+    refused("theta must be one of -1, 1", target.grad_straight_through, 0.5 * theta)
 
 
 def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
@@ -81,23 +66,18 @@ def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
     assert frame.metrics["accuracy"] > frame.metrics["single_accuracy"]
 
 
-# Regression nets: the target against its formula, and the data that it learns from.
-
-
 def of_model(theta, target, rows):
     """log p(y | x, theta) of every row, written out for one hidden layer of tanh: (m, n)."""
-    rows = (rows - target.centre) / target.unit
-    x, y, hidden = rows[:, :-1], rows[:, -1], target.options.hidden
+    rows, hidden, found = (rows - target.centre) / target.unit, target.options.hidden, []
+    x, y = rows[:, :-1], rows[:, -1]
     cut = x.shape[1] * hidden
-    found = []
     for point in theta:
         units = np.tanh(x @ point[:cut].reshape(-1, hidden) + point[cut : cut + hidden])
         eta = units @ point[cut + hidden : cut + 2 * hidden] + point[cut + 2 * hidden]
         if target.predicts == "class":
             found.append(np.log(np.where(y == 1, 1 / (1 + np.exp(-eta)), 1 / (1 + np.exp(eta)))))
-        else:
-            density = stats.norm.logpdf(y, eta, np.exp(0.5 * point[-1]))
-            found.append(density - np.log(target.unit[-1]))  # of y as it came
+        else:  # of y as it came
+            found.append(stats.norm.logpdf(y, eta, np.exp(0.5 * point[-1])) - np.log(target.unit[-1]))
     return np.stack(found)
 
 
@@ -134,33 +114,29 @@ def test_the_gradient_of_weights_is_that_of_a_batch_scaled_to_all_data():
 
 
 def test_a_validation_score_is_the_mean_row_s_and_a_constant_s_the_entropy():
-    target = make_target("regression_net", num_data=40, hidden=3)
-    weights = target.first_weights(np.random.default_rng(0), 1)
-    theta = target.with_noise(weights, np.array([0.3]))
-    rows = target.row_log_likelihood(theta, target.validation_data)
-    assert target.validation_score(weights[0], 0.3) == pytest.approx(-rows.mean())
-    y = target.validation_data[:, -1]
+    target, binary = (
+        make_target("regression_net", num_data=40, hidden=3, response=kind) for kind in ("real", "binary")
+    )
+    weights, rows = target.first_weights(np.random.default_rng(0), 1), target.validation_data
+    each = target.row_log_likelihood(target.with_noise(weights, np.array([0.3])), rows)
+    assert target.validation_score(weights[0], 0.3) == pytest.approx(-each.mean())
+    y, share = rows[:, -1], binary.validation_data[:, -1].mean()
     assert target.flat_score == pytest.approx(-stats.norm.logpdf(y, y.mean(), y.std()).mean())
-    binary = make_target("regression_net", num_data=40, hidden=3, response="binary")
-    share = binary.validation_data[:, -1].mean()
     assert binary.flat_score == pytest.approx(stats.entropy([share, 1 - share]))
 
 
 def test_the_rows_are_three_parts_and_follow_their_functions():
     target = make_target("regression_net", num_data=500, data_seed=3)
+    simulated = make_target("regression_net", data="simulated", num_data=4000)
     assert [len(part) for part in (target.data, target.validation_data, target.test_data)] == [500, 200, 200]
     x, y = target.data.T
     assert not ((x > GAP[0]) & (x < GAP[1])).any() and x.min() < -1.9 and x.max() > 1.9
     assert (y - curve(x[:, None])).std() == pytest.approx(0.15, abs=0.02)
-    simulated = make_target("regression_net", data="simulated", num_data=4000)
     x, y = simulated.data[:, :-1], simulated.data[:, -1]
     assert (y - mean_outcome(x)).var() == pytest.approx(1, abs=0.07)
     assert np.corrcoef(x.T)[0, :3] == pytest.approx([1, 0.5, 0.25], abs=0.06)
     assert simulated.dim == 862 and simulated.shape.sizes == (20, 20, 20, 1)
-
-
-def test_the_published_mean_of_an_outcome():
-    x = np.arange(1.0, 21.0)[None] / 10
+    x = np.arange(1.0, 21.0)[None] / 10  # the published mean of an outcome, term by term
     expected = 5 + 1 + 10 / 1.04 + 5 * 0.12 + 0.8 + 5 * 0.16 + 2.5 + 1.2 + 10 / 1.49 + 5 * 0.72 + 5 * 0.81 + 5
     assert mean_outcome(x)[0] == pytest.approx(expected)
 
@@ -188,21 +164,18 @@ def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp
 
 
 def test_scores_say_over_what_they_are_means():
-    """Of a chain over its own draws, not over the KDE around them."""
     options = {"num_data": 60, "hidden": 4}
     session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None, burn_in=0.0))
     frame = session.advance(50)
-    target, theta = frame.target, frame.particles
-    each, y = target.row_log_likelihood(theta, target.test_data), target.test_data[:, -1]
-    assert frame.metrics["expected_log_loss"] == pytest.approx(-each.mean())
-    at_mean = target.row_log_likelihood(theta.mean(axis=0, keepdims=True), target.test_data)
-    assert frame.metrics["pps"] == pytest.approx(-at_mean.mean())
-    assert frame.metrics["nlpd"] == pytest.approx(-np.log(np.exp(each).mean(axis=0)).mean())
+    target, theta, rows = frame.target, frame.particles, frame.target.test_data
+    each, variance = target.row_log_likelihood(theta, rows), target.noise_variance(theta).mean()
+    at_mean = target.row_log_likelihood(theta.mean(axis=0, keepdims=True), rows)
+    mse = ((rows[:, -1] - target.row_mean(theta, rows).mean(axis=0)) ** 2).mean()
+    expected = {"expected_log_loss": -each.mean(), "pps": -at_mean.mean(), "rmse": np.sqrt(mse)}
+    expected |= {"nlpd": -np.log(np.exp(each).mean(axis=0)).mean()}
+    expected |= {"pps_seed": 0.5 * np.log(variance) + 0.5 * mse / variance}
+    assert {name: frame.metrics[name] for name in expected} == pytest.approx(expected)
     assert frame.metrics["expected_log_loss"] > frame.metrics["nlpd"]
-    variance = target.noise_variance(theta).mean()
-    mse = ((y - target.row_mean(theta, target.test_data).mean(axis=0)) ** 2).mean()
-    assert frame.metrics["rmse"] == pytest.approx(np.sqrt(mse))
-    assert frame.metrics["pps_seed"] == pytest.approx(0.5 * np.log(variance) + 0.5 * mse / variance)
 
 
 def test_misclassification_is_what_accuracy_leaves():
@@ -210,37 +183,11 @@ def test_misclassification_is_what_accuracy_leaves():
     assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
 
 
-def test_large_nets_are_measured_without_a_matrix_of_their_weights():
-    """12,302 weights: a matrix of them is 1.2 GB."""
+@looped("method, knobs", [("pmfvb_nn", {}), ("psgld", {}), ("gaussian_vb", {"shape": "diagonal"})])
+def test_large_nets_are_measured_without_a_matrix_of_their_weights(method, knobs):
     options = {"num_data": 30, "hidden": 100, "layers": 2, "data": "simulated"}
-    for method in ("pmfvb_nn", "psgld", "gaussian_vb"):
-        knobs = {"shape": "diagonal"} if method == "gaussian_vb" else {}
-        tracemalloc.start()
-        session = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs))
-        frame = session.advance(2)
-        assert np.isfinite(session.history.columns["iteration"]).all() and frame.target.dim > 10_000
-        assert tracemalloc.get_traced_memory()[1] < 2e8, method
-        tracemalloc.stop()
-
-
-def test_a_chain_is_scored_by_new_draws_alone(monkeypatch):
-    options, asked = {"num_data": 60, "hidden": 4}, []
-    session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None))
-    ask = type(session.target).row_mean
-
-    def counted(self, theta, rows):
-        asked.append(len(theta))
-        return ask(self, theta, rows)
-
-    monkeypatch.setattr(type(session.target), "row_mean", counted)
-    predictive._sums.clear()
-    session.advance(300)
-    assert 240 <= sum(asked) <= 301
-    frame = session.frame
-    found = frame.metrics["rmse"], frame.metrics["nlpd"]
-    mean = ask(frame.target, frame.particles, frame.target.test_data).mean(axis=0)
-    plain = np.sqrt(((mean - frame.target.test_data[:, -1]) ** 2).mean())
-    assert found[0] == pytest.approx(plain, rel=0.05)  # up to a 64th of the draws is left out
-    predictive._sums.clear()
-    again = session.replay() and session.seek(300)
-    assert (again.metrics["rmse"], again.metrics["nlpd"]) == found
+    tracemalloc.start()
+    session = Session(Recipe("regression_net", method, target_options=options, budget=None, **knobs))
+    assert session.advance(2).target.dim == 12_302
+    assert tracemalloc.get_traced_memory()[1] < 2e8, "a matrix of the weights is 1.2 GB"
+    tracemalloc.stop()

@@ -6,17 +6,27 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods.vi import of_a_point
 from pmdviz.targets import make_target
 
-SHORT = {"num_data": 3, "data_seed": 1}
-
 
 @functools.cache
 def made(**options):
     return make_target("stochastic_volatility", **options)
+
+
+NODES, SHARES = np.polynomial.hermite_e.hermegauss(3)  # of integrals over a Gaussian mu, in which all is quadratic
+SHARES = SHARES / SHARES.sum()
+
+
+def at_nodes(particles, closed, log_s2):
+    for z, share in zip(NODES, SHARES, strict=True):
+        at = particles.copy()
+        at[:, 0], at[:, 1] = closed["μ"][0] + np.sqrt(closed["μ"][1]) * z, log_s2
+        yield share, at
 
 
 def prior(target, n, seed=0):
@@ -40,18 +50,8 @@ def test_the_joint_density_is_the_model():
     np.testing.assert_allclose(target.log_joint(theta), [log_joint(target, each) for each in theta], rtol=1e-10)
 
 
-def test_simulated_returns_are_of_the_path_that_is_kept():
-    target = made(num_data=2600, persistence=0.8, shock=0.5, mean=1.0)
-    standard, away = target.returns / np.exp(target.true_path / 2), target.true_path - 1
-    assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
-    residual = (away[1:] - 0.8 * away[:-1]) / 0.5
-    assert stats.kstest(residual, stats.norm.cdf).pvalue > 1e-3
-    assert away.std() == pytest.approx(0.5 / 0.6, rel=0.15)
-
-
 @pytest.fixture(params=[1, 6])
 def given(request):
-    """A target, particles, and parameters of the blocks in closed form."""
     target = made(num_data=request.param, data_seed=2)
     return target, prior(target, 50, 3), {"μ": np.array([0.4, 0.3]), "σ²": np.array([3.0, 1.5])}
 
@@ -60,30 +60,24 @@ def test_the_best_q_of_the_mean_is_an_average_over_the_others(given):
     """q(mu) ~ exp E log p: log density differences along a line of mu, averaged over particles and 1/s2."""
     target, particles, closed = given
     mean, variance = target.closed_form(target.blocks[0], particles, closed)
-    inverse = closed["σ²"][0] / closed["σ²"][1]
+    at, q = particles.copy(), stats.norm(mean, np.sqrt(variance))
+    at[:, 1] = np.log(closed["σ²"][1] / closed["σ²"][0])
 
     def average(mu):
-        at = particles.copy()
-        at[:, 0], at[:, 1] = mu, -np.log(inverse)
+        at[:, 0] = mu
         return target.log_joint(at).mean()
 
     for mu in (-2.0, 0.5, 3.0):
-        expected = stats.norm.logpdf(mu, mean, np.sqrt(variance)) - stats.norm.logpdf(0, mean, np.sqrt(variance))
-        assert average(mu) - average(0.0) == pytest.approx(expected, rel=1e-8)
+        assert average(mu) - average(0.0) == pytest.approx(q.logpdf(mu) - q.logpdf(0), rel=1e-8)
 
 
 def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
     target, particles, closed = given
     shape, scale = target.closed_form(target.blocks[1], particles, closed)
-    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
 
-    def average(s2):
-        at, total = particles.copy(), 0.0
-        at[:, 1] = np.log(s2)
-        for z, w in zip(nodes, weights / weights.sum(), strict=True):
-            at[:, 0] = closed["μ"][0] + np.sqrt(closed["μ"][1]) * z
-            total += w * target.log_joint(at).mean()
-        return total - np.log(s2)  # of s2, not of its log
+    def average(s2):  # of s2, not of its log
+        parts = at_nodes(particles, closed, np.log(s2))
+        return sum(share * target.log_joint(at).mean() for share, at in parts) - np.log(s2)
 
     q = stats.invgamma(shape, scale=scale)
     for s2 in (0.1, 2.0):
@@ -93,15 +87,9 @@ def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
 def test_the_gradient_of_psi_and_the_path_is_averaged_over_the_closed_forms(given):
     """Against the mean of the joint's gradient at nodes of mu, and at E 1/s2, in which it is linear."""
     target, particles, closed = given
-    block = target.blocks[2]
-    nodes, weights = np.polynomial.hermite_e.hermegauss(3)
-    expected = 0.0
-    for z, w in zip(nodes, weights / weights.sum(), strict=True):
-        at = particles.copy()
-        at[:, 0] = closed["μ"][0] + np.sqrt(closed["μ"][1]) * z
-        at[:, 1] = np.log(closed["σ²"][1] / closed["σ²"][0])
-        expected = expected + w * target.grad_log_joint(at)[:, 2:]
-    found = target.block_gradient(block, particles[:, 2:], particles[:10], closed)
+    parts = at_nodes(particles, closed, np.log(closed["σ²"][1] / closed["σ²"][0]))
+    expected = sum(share * target.grad_log_joint(at)[:, 2:] for share, at in parts)
+    found = target.block_gradient(target.blocks[2], particles[:, 2:], particles[:10], closed)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
@@ -126,19 +114,15 @@ def test_with_two_factors_both_blocks_move_by_the_joint_gradient_averaged_over_t
 @pytest.mark.ci
 def test_long_chains_have_the_posterior_of_three_returns():
     """Against draws of the prior weighted by the likelihood, in the standard errors of both."""
-    target = made(**SHORT)
-    draws = prior(target, 300_000, 5)
-    log_w = target.log_likelihood(draws, target.data)
-    w = np.exp(log_w - log_w.max())
-    w /= w.sum()
-    reference = target.reference()
+    target = made(num_data=3, data_seed=1)
+    draws, reference = prior(target, 300_000, 5), target.reference()
+    w = np.exp(normalise(target.log_likelihood(draws, target.data)))
     mean = w @ draws
     error = np.sqrt(((w[:, None] * (draws - mean)) ** 2).sum(axis=0))
     assert 1 / (w**2).sum() > 20_000
     assert (np.abs(reference.mean - mean) < 4 * np.hypot(error, reference.mean_error)).all()
     assert (reference.mean_error < 0.1 * target.scale).all()
-    variance = w @ (draws - mean) ** 2
-    np.testing.assert_allclose(np.diag(reference.cov), variance, rtol=0.12)
+    np.testing.assert_allclose(np.diag(reference.cov), w @ (draws - mean) ** 2, rtol=0.12)
 
 
 @pytest.mark.nightly
@@ -155,28 +139,23 @@ def test_a_gaussian_has_shrunk_to_a_point_where_its_widest_direction_is_a_billio
 GIVEN = np.array([0.5, -1.0, 2.0, 0.25, -0.75])
 
 
-def target_of(path, count=5, **options):
-    return make_target("stochastic_volatility", data=str(path), num_data=count, **options)
-
-
-def returns_file(tmp_path, text, name="returns.csv"):
-    path = tmp_path / name
-    path.write_text(text)
-    return path
-
-
 @pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
-def test_the_last_returns_of_the_last_column_less_their_mean(tmp_path):
-    path = returns_file(
-        tmp_path, "day,close,return\n" + "".join(f"{k + 3},{k * 7.5},{y}\n" for k, y in enumerate(GIVEN))
-    )
-    target = target_of(path, 4)
+def test_the_last_returns_of_the_last_column_less_their_mean_and_only_a_count_numbers_them(tmp_path):
+    path = tmp_path / "returns.csv"
+    path.write_text("day,close,return\n" + "".join(f"{k + 3},{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
+    target = make_target("stochastic_volatility", data=str(path), num_data=4)
     np.testing.assert_allclose(target.returns, GIVEN[1:] - GIVEN[1:].mean())
     np.testing.assert_array_equal(target.data, np.column_stack([np.arange(4), target.returns]))
     assert target.true_path is None and target.dim == 7
+    path.write_text("close,return\n" + "".join(f"{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
+    unnumbered = make_target("stochastic_volatility", data=str(path), num_data=5)
+    np.testing.assert_allclose(unnumbered.returns, GIVEN - GIVEN.mean())
 
 
-@pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
-def test_a_first_column_of_other_numbers_numbers_nothing(tmp_path):
-    path = returns_file(tmp_path, "close,return\n" + "".join(f"{k * 7.5},{y}\n" for k, y in enumerate(GIVEN)))
-    np.testing.assert_allclose(target_of(path).returns, GIVEN - GIVEN.mean())
+def test_simulated_returns_are_of_the_path_that_is_kept():
+    target = made(num_data=2600, persistence=0.8, shock=0.5, mean=1.0)
+    standard, away = target.returns / np.exp(target.true_path / 2), target.true_path - 1
+    assert stats.kstest(standard, stats.norm.cdf).pvalue > 1e-3
+    residual = (away[1:] - 0.8 * away[:-1]) / 0.5
+    assert stats.kstest(residual, stats.norm.cdf).pvalue > 1e-3
+    assert away.std() == pytest.approx(0.5 / 0.6, rel=0.15)

@@ -5,22 +5,18 @@ from typing import Any
 
 import numpy as np
 
-from pmdviz.experiments.base import Case, Chart, Experiment, Row, mean_series
+from pmdviz.experiments import Case, Chart, Experiment, Row, mean_series
 from pmdviz.experiments.sweep import fitted
 from pmdviz.knobs import Knobs, Whole
 
 
 class ToyKnobs(Knobs):
-    """The knobs of `toy_mean_error`."""
-
     kind_words = "knob of experiment 'toy_mean_error':"
 
     seeds = Whole(20, bounds=(1, 1000), label="Seeds", doc="At each number of draws.")
 
 
 class ToyMeanError(Experiment):
-    """|mean of n standard normal draws|, which falls as n^(-1/2)."""
-
     name = "toy_mean_error"
     title = "Toy: the error of a mean"
     about = "How fast the mean of draws comes to its value."

@@ -26,8 +26,6 @@ class ToyKnobs(SmoothingKnobs):
 
 
 class ToyState(NamedTuple):
-    """Weighted draws of the prior."""
-
     particles: np.ndarray
     log_weights: np.ndarray
     iteration: int

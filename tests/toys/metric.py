@@ -2,11 +2,11 @@
 
 import numpy as np
 
+from pmdviz.engine.frame import Frame
 from pmdviz.metrics import Metric
-from pmdviz.metrics.base import Measurable
 
 
-def _spread(frame: Measurable) -> float:
+def _spread(frame: Frame) -> float:
     return float(np.trace(np.atleast_2d(frame.density.cov)))
 
 

@@ -13,8 +13,6 @@ RAMP = np.linspace(0, 1, 8, dtype=np.float32)[None, :]
 
 
 class ToyScene(Scene):
-    """Distance from 0 against the particle's number."""
-
     name = "toy_distances"
     title = "Toy distances"
     order = 5000

@@ -9,8 +9,6 @@ from pmdviz.targets.options import data_points, data_seed
 
 
 class ToyOptions(Knobs):
-    """Options of `toy_mean`."""
-
     kind_words = "option of target 'toy_mean':"
 
     num_data = data_points(60)
@@ -18,8 +16,6 @@ class ToyOptions(Knobs):
 
 
 class ToyMean(GaussianPrior, Target):
-    """x ~ N(theta, I), theta ~ N(0, I) in three dimensions."""
-
     name = "toy_mean"
     title = "A toy mean"
     about = "Where three-dimensional noise is centred."

@@ -8,15 +8,13 @@ LIMIT_MS = 60_000
 
 
 def opened(browser, file, fragment="", **more):
-    """The page at its first frame, and what went wrong on it."""
+    """The page, and what goes wrong on it."""
     page, trouble = browser.new_page(**more), []
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("console", lambda message: message.type == "error" and trouble.append(message.text))
     page.on("dialog", lambda dialog: trouble.append(dialog.message))
-    page.on(
-        "request",
-        lambda request: None if request.url.startswith(("file:", "blob:", "data:")) else trouble.append(request.url),
-    )
+    own = ("file:", "blob:", "data:")
+    page.on("request", lambda request: request.url.startswith(own) or trouble.append(request.url))
     page.goto(f"file://{file}{fragment}")
     return page, trouble
 

@@ -15,7 +15,6 @@ from pmdviz.data.tables import holding
 from pmdviz.engine.recipe import (
     MAX_BUDGET,
     MAX_LINES,
-    MAX_SEED,
     PIECE,
     UNITS,
     Change,
@@ -37,7 +36,8 @@ from pmdviz.engine.recipe import (
     versions,
 )
 from pmdviz.errors import InputError, shown
-from pmdviz.knobs import Knobs, KnobSpec, whole_number
+from pmdviz.experiments import checked_seeds
+from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.methods import METHODS, find_method
 from pmdviz.methods.base import usual_rows
 from pmdviz.metrics import METRICS, Metric
@@ -70,21 +70,21 @@ class Entrant:
     @property
     def title(self) -> str:
         """The entrant in words, short enough for a tile: "PMD, warm start"."""
-        return self._titled(find_method(self.method).short_title)
+        method = find_method(self.method)
+        return self._titled(method.short_title or method.title)
 
     @property
     def full_title(self) -> str:
         """The same with the method's name in full: "Particle Mirror Descent, warm start"."""
-        return self._titled("")
+        return self._titled(find_method(self.method).title)
 
     def _titled(self, name: str) -> str:
         """The method and the given knobs; the later one of two alike ends in "#2"."""
-        method = find_method(self.method)
-        specs = method.Knobs.specs()
+        specs = find_method(self.method).Knobs.specs()
         given = [setting_words(specs[knob], value) for knob, value in self.knobs.items()]
         for at, knobs in self.changes:
             given += [f"{setting_words(specs[knob], value)} from iteration {at:,}" for knob, value in knobs.items()]
-        return ", ".join([name or method.title, *given]) + self.label.removeprefix(self.text)
+        return ", ".join([name, *given]) + self.label.removeprefix(self.text)
 
     def recipe(self, target: Target, seed: int, budget: int | None, unit: str = "data") -> Recipe:
         """The recipe of its run. Raises InputError, with the entrant named."""
@@ -98,7 +98,10 @@ class Entrant:
 def titles(entrants: Sequence[Entrant]) -> list[str]:
     """Names for tiles: of one method with a setting of its own in each entrant, only the settings that differ."""
     first = entrants[0] if entrants else None
-    knobs = [_differing(one, entrants) for one in entrants]
+    knobs = [  # those that some other entrant has otherwise
+        {name: value for name, value in one.knobs.items() if any(e.knobs.get(name) != value for e in entrants)}
+        for one in entrants
+    ]
     alike = len(entrants) > 1 and all(one.method == first.method and not one.changes for one in entrants)
     if not (alike and all(knobs)):
         return [one.title for one in entrants]
@@ -106,11 +109,6 @@ def titles(entrants: Sequence[Entrant]) -> list[str]:
     ends = [one.label.removeprefix(one.text) for one in entrants]
     named = [", ".join(setting_words(specs[name], value) for name, value in own.items()) for own in knobs]
     return [words[:1].upper() + words[1:] + end for words, end in zip(named, ends, strict=True)]
-
-
-def _differing(one: Entrant, entrants: Sequence[Entrant]) -> dict[str, Any]:
-    """The knobs of an entrant that some other one has otherwise."""
-    return {name: value for name, value in one.knobs.items() if any(each.knobs.get(name) != value for each in entrants)}
 
 
 def split(text: str) -> list[str]:
@@ -141,7 +139,12 @@ def entrants(given: str | Iterable[Given | Recipe | Entrant]) -> tuple[Entrant, 
         raise InputError(f"methods must be a list of entrants; {FORM}; got {shown(given)}") from error
     if not 1 <= len(found) <= MAX_ENTRANTS:
         raise InputError(f"a race needs at least 1 and at most {MAX_ENTRANTS} methods; got {len(found)}")
-    return tuple(_labelled(found))
+    seen: dict[str, int] = {}
+    made = []
+    for one in found:
+        seen[one.text] = number = seen.get(one.text, 0) + 1
+        made.append(replace(one, label=one.text if number == 1 else f"{one.text} #{number}"))
+    return tuple(made)
 
 
 def _entrant(given: Any) -> Entrant:
@@ -154,7 +157,11 @@ def _entrant(given: Any) -> Entrant:
     if isinstance(given, (tuple, list)) and len(given) in (2, 3) and isinstance(given[1], Mapping):
         method, knobs, *changes = given
         moments = [(0, knobs), *(changes[0] if changes else [])]
-        return _checked(method, [(at, {str(n): _plain(v) for n, v in values.items()}) for at, values in moments])
+        plain = [  # numbers of NumPy's as Python's, whose text says all of them
+            (at, {str(name): v.item() if isinstance(v, np.generic) else v for name, v in values.items()})
+            for at, values in moments
+        ]
+        return _checked(method, plain)
     raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); got {shown(given)}")
 
 
@@ -188,14 +195,8 @@ def _checked(method: Any, moments: Sequence[tuple[Any, dict[str, Any]]]) -> Entr
     return Entrant("", method, start, tuple(sorted(numbered, key=itemgetter(0))))
 
 
-def _plain(value: Any) -> Any:
-    """A number of NumPy's as Python's, whose text says all of it."""
-    return value.item() if isinstance(value, np.generic) else value
-
-
 def _words(knobs: Mapping[str, Any]) -> str:
-    plain = {name: str(value).lower() if isinstance(value, bool) else value for name, value in knobs.items()}
-    return ",".join(f"{name}={value}" for name, value in plain.items())
+    return ",".join(f"{name}={str(v).lower() if isinstance(v, bool) else v}" for name, v in knobs.items())
 
 
 def setting_words(knob: KnobSpec, given: Any) -> str:
@@ -208,16 +209,6 @@ def setting_words(knob: KnobSpec, given: Any) -> str:
     if knob.kind in ("whole", "real"):
         return f"{label} = {value:,}" if knob.kind == "whole" else f"{label} = {value:g}"
     return f"{label}: {knob.said(value)}"
-
-
-def _labelled(found: list[Entrant]) -> list[Entrant]:
-    """Labels that differ: with them a table or a picture can tell the entrants apart."""
-    seen: dict[str, int] = {}
-    made = []
-    for one in found:
-        seen[one.text] = number = seen.get(one.text, 0) + 1
-        made.append(replace(one, label=one.text if number == 1 else f"{one.text} #{number}"))
-    return made
 
 
 # What a race counts against its budget: observations used, or evaluations of the likelihood and its gradient.
@@ -250,19 +241,6 @@ MAX_SEEDS = 100_000
 MAX_POINTS = 20_000
 
 
-def checked_seeds(seeds: int | Iterable[int]) -> tuple[int, ...]:
-    """0, 1, ... for a number of seeds, or the seeds themselves. Raises InputError."""
-    number = whole_number(seeds) if not isinstance(seeds, Iterable) else None
-    if number is not None:
-        return tuple(range(checked_whole("seeds", number, 1, MAX_SEEDS)))
-    if isinstance(seeds, (str, bytes)) or not isinstance(seeds, Iterable):
-        raise InputError(f"seeds must be a number of seeds or a list of them; got {shown(seeds)}")
-    found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
-    if not 1 <= len(found) <= MAX_SEEDS or len(set(found)) < len(found):
-        raise InputError(f"seeds must be at least 1 and at most {MAX_SEEDS:,} different ones; got {shown(seeds)}")
-    return found
-
-
 @dataclass(frozen=True, eq=False)
 class RaceRecipe(Portable):
     """The methods of a race, its target, budget and seeds; `checked` makes one; equal races make equal recipes.
@@ -293,7 +271,9 @@ class RaceRecipe(Portable):
     ) -> RaceRecipe:
         """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
         made = get_target(target, mapping("target_options", target_options or {}))
-        found, numbers = entrants(methods), checked_seeds(seeds)
+        found, numbers = entrants(methods), checked_seeds(seeds, MAX_SEEDS)
+        if len({*numbers}) < len(numbers):
+            raise InputError(f"seeds must be different ones; got {shown(seeds)}")
         points = checked_whole("points", points, 0, MAX_POINTS)
         unit = checked_unit(clock, made, "clock")
         recipe = cls(found, made, numbers, None, points, checked_versions(made_with or versions()), unit)
@@ -355,7 +335,7 @@ class RaceRecipe(Portable):
 
     def without(self, k: int) -> RaceRecipe:
         """The race without entrant k."""
-        return self.with_entrants([one for i, one in enumerate(self.entrants) if i != k])
+        return self.with_entrants([*self.entrants[:k], *self.entrants[k + 1 :]])
 
     def ending(self) -> RaceRecipe:
         """The race itself. Raises InputError for one without an end: it cannot be run to it."""
@@ -390,11 +370,8 @@ class RaceRecipe(Portable):
         if scaled or len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
             why = "it has the table" if scaled else "too long for a few lines"
             long = f"# {why}: export the race as race.json too, and put it next to this file"
-            note, line = (
-                [*([] if scaled else target_note(self.target)), long],
-                "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))",
-            )
-            lines = from_file("race.json", self.target, note, line)
+            note = [*([] if scaled else target_note(self.target)), long]
+            lines = from_file("race.json", self.target, note, "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))")
         return "\n".join(lines) + "\n"
 
     def to_live_python(self) -> str:
@@ -449,12 +426,9 @@ def telling(spec: KnobSpec, value: Any) -> Iterator[Any]:
         at = spec.choices.index(value) + 1 if value in spec.choices else 0
         found = [*spec.choices[at:], *spec.choices[:at]]
     else:
-        found = _numbers(spec, value)
+        ends = spec.soft_bounds or spec.bounds or (None, None)
+        low, high = (-np.inf if ends[0] is None else ends[0], np.inf if ends[1] is None else ends[1])
+        half = value // FACTOR if spec.kind == "whole" else value / FACTOR
+        found = [one for one in (FACTOR * value, half) if low <= one <= high]
+        found += [end for end in ends[::-1] if end is not None]
     return (one for one in dict.fromkeys(found) if one != value)
-
-
-def _numbers(spec: KnobSpec, value: float) -> list[float]:
-    low, high = spec.soft_bounds or spec.bounds or (None, None)
-    half = value // FACTOR if spec.kind == "whole" else value / FACTOR
-    found = [one for one in (FACTOR * value, half) if (low is None or one >= low) and (high is None or one <= high)]
-    return [*found, *(end for end in (high, low) if end is not None)]

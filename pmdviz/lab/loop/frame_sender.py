@@ -32,9 +32,7 @@ class Acknowledge(DataModel):
     parcel = Int(0)  # raised by the server after `packed` and `layout`
     words = String("")  # JSON of what the status panel says
     hidden = Bool(False)
-    keyboard = Bool(
-        False
-    )  # whether the keys of the whole page belong to it (in the app while it is seen, not in a notebook)
+    keyboard = Bool(False)  # whether the keys of the whole page belong to it: in the app while seen, not in a notebook
     presenter = Bool(False)  # for a lecture hall: the pointer says where it is
     pointer = Bool(False)  # whether a person has turned that over; the browser's own
     key = String("")
@@ -85,10 +83,9 @@ def make_acknowledge(
         shown = {"a": ack, "status": status, "figure": figure, "marks": marks}
         ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
     if keyboard:
+        pointer = CustomJS(args={"a": ack, "figure": figure}, code=MAKE + static("frames.js", "pointer"))
         for event in ("mousemove", "mouseleave"):
-            figure.js_on_event(
-                event, CustomJS(args={"a": ack, "figure": figure}, code=MAKE + static("frames.js", "pointer"))
-            )
+            figure.js_on_event(event, pointer)
     figure.js_on_change("name", CustomJS(args={"a": ack}, code=""))
     return ack
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import lru_cache
 
 from pmdviz.data.files import forbid_reading
-from pmdviz.densities.grid import keep_sides
+from pmdviz.densities.density import keep_sides
 from pmdviz.engine.recipe import Recipe, keep_changes
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import forbid_insisting
+from pmdviz.experiments import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.limits import limit
@@ -39,11 +39,8 @@ def most_asked(knobs: Knobs) -> tuple[int, str]:
 def step_seconds(knobs: MethodKnobs, on: Target | int = 1) -> float:
     """CPU seconds of the longest step on a target, or with so many data in one."""
     work = knobs.work(on) if isinstance(on, int) else knobs.work_on(on)
-    return (
-        work.kernels / KERNELS_PER_SECOND
-        + work.likelihoods / LIKELIHOODS_PER_SECOND
-        + work.gradients / GRADIENTS_PER_SECOND
-    )
+    evaluated = work.likelihoods / LIKELIHOODS_PER_SECOND + work.gradients / GRADIENTS_PER_SECOND
+    return work.kernels / KERNELS_PER_SECOND + evaluated
 
 
 def heaviest(knobs: MethodKnobs, on: Target | int) -> tuple[str, int]:
@@ -53,7 +50,7 @@ def heaviest(knobs: MethodKnobs, on: Target | int) -> tuple[str, int]:
     """
     values, seconds = knobs.as_dict(), step_seconds(knobs, on)
     whole = [n for n, spec in knobs.specs().items() if spec.kind == "whole" and knobs.matters(n, values)]
-    least = {n: step_seconds(_with(knobs, n, int(knobs.specs()[n].bounds[0])), on) for n in whole}
+    least = {n: step_seconds(knobs.replaced(**{n: int(knobs.specs()[n].bounds[0])}), on) for n in whole}
     name = min(least, key=lambda n: least[n], default="")
     if name and least[name] < seconds / 2:
         return name, int(values[name])
@@ -72,13 +69,9 @@ def most_within(seconds: float, knobs: MethodKnobs, name: str, on: Target | int 
     low, high = map(int, knobs.specs()[name].bounds)
     while low < high:
         middle = (low + high + 1) // 2
-        fits = step_seconds(_with(knobs, name, middle), on) <= seconds
+        fits = step_seconds(knobs.replaced(**{name: middle}), on) <= seconds
         low, high = (middle, high) if fits else (low, middle - 1)
     return low
-
-
-def _with(knobs: MethodKnobs, name: str, value: int) -> MethodKnobs:
-    return knobs.replaced(**{name: value})
 
 
 # The limits.
@@ -97,8 +90,7 @@ def enforce() -> None:
     forbid_insisting()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
     _most_replay_s = limit("max_replay_s") or DEFAULT_REPLAY_S
-    side = limit("max_grid")
-    if side is not None:
+    if (side := limit("max_grid")) is not None:
         keep_sides(side)
 
 
@@ -172,10 +164,8 @@ def check_knobs(knobs: MethodKnobs, target: Target) -> None:
     seconds = step_seconds(knobs, target)
     if allowed_ms is not None and seconds > allowed_ms / 1000:
         name, value = heaviest(knobs, target)
-        reason = (
-            f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}: "
-            f"with {value:,} one step would take about {duration(seconds)}"
-        )
+        reason = f"must be lower on this server, where a step may take {duration(allowed_ms / 1000)}"
+        reason += f": with {value:,} one step would take about {duration(seconds)}"
         raise InputError(f"{name} {reason}", name, f"{label_of(knobs, name)} {reason}")
 
 

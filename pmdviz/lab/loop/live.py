@@ -23,15 +23,15 @@ from pmdviz.kernels.compiling import compiler, knob_groups
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.frame_sender import Acknowledge
-from pmdviz.lab.loop.locked import is_served, locked
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
+from pmdviz.lab.panel_internals import is_served, locked
 
 if TYPE_CHECKING:
     from bokeh.document import Document
 
-    from pmdviz.lab.pages.page import LivePage
+    from pmdviz.lab.page import LivePage
 
 # How fast a run is shown: which iteration belongs to which second of playing. It has no influence on the results of the
 # run.
@@ -62,9 +62,7 @@ class Pace(NamedTuple):
 
     def seconds(self, iteration: int) -> float:
         """Seconds of playing from iteration 0 until this one is shown."""
-        if self.slow_start:
-            return FIRST_S * GENTLE * math.log1p(iteration / GENTLE)
-        return iteration / self.per_second
+        return FIRST_S * GENTLE * math.log1p(iteration / GENTLE) if self.slow_start else iteration / self.per_second
 
     def words(self, count: Callable[[int], str]) -> str:
         """What a menu says; `count` says a number of iterations: "3 iterations" a second."""
@@ -168,7 +166,7 @@ log = logging.getLogger(__name__)
 class Live:
     """Serialises everything that touches the session: it alone hands work to the pool, one job at a time.
 
-    `screen` is a live page (`pmdviz.lab.pages.page`). The loop calls its methods on the event loop: `show(snapshot)`,
+    `screen` is a live page (`pmdviz.lab.page`). The loop calls its methods on the event loop: `show(snapshot)`,
     `busy(what, seconds, share)`, `waiting(what, seconds)` for kernels, `cancelled(what)`, `failed(error)`,
     `refused(what, error)` and `play_changed(playing)`. The last picture stays until a new one comes.
     """
@@ -392,14 +390,14 @@ class Live:
             if self._doc is not None:
                 stack.enter_context(set_curdoc(self._doc))
             while not self._stopped:
-                job = self._next()
-                if job is None:
+                if (job := self._next()) is None:
                     await self._rest()
                     continue
                 snapshot = await self._compute(job)
                 self._too_early = True
                 while snapshot is not None and self._too_early:
-                    await self._wait_for_page()
+                    if self._is_being_built:
+                        await self._ready.wait()
                     await self._wait_for_ack()
                     self._too_early = False
                     await locked(self._push, snapshot, doc=self._doc)
@@ -421,8 +419,9 @@ class Live:
 
     async def _compute(self, job: Job) -> Snapshot | None:
         """Do the job in the pool, saying so while it lasts; errors become words and leave the last good picture."""
-        runner = self.runner
-        self._step = step = Task[Made]().begin(pool_for(self._foretold()), lambda tell: job.act(runner))
+        runner = self.runner  # a job may take as long as the last one, or longer after some changes of knobs
+        seconds = max(self._took, 0.0 if runner is None else runner.foretold)
+        self._step = step = Task[Made]().begin(pool_for(seconds), lambda tell: job.act(runner))
         finished, waited = asyncio.wrap_future(step.finished), 0.0
         while not step.over:
             pause = BUSY_S if waited < TURN_S else 2 * BUSY_S  # thirty who wait would have the loop tell them so
@@ -451,10 +450,6 @@ class Live:
             return self._accept(result)
         return None
 
-    def _foretold(self) -> float:
-        """CPU seconds that the next job may take: what the last one took, or more after some changes of knobs."""
-        return self._took if self.runner is None else max(self._took, self.runner.foretold)
-
     def _accept(self, result: Any) -> Snapshot:
         if type(result) is tuple:  # another runner with its first snapshot, which is a tuple of its own kind
             self.runner, result = result
@@ -463,17 +458,12 @@ class Live:
             self.playing = False
         return result
 
-    async def _wait_for_page(self) -> None:
-        """Wait for the page if a browser has connected; else the first frame goes out with the document itself.
+    @property
+    def _is_being_built(self) -> bool:
+        """Whether a browser has connected and has not yet built the page; before, a frame goes out with the document.
 
         A change that arrives while the browser still builds the page meets widgets that are not there yet.
         """
-        if self._is_being_built:
-            await self._ready.wait()
-
-    @property
-    def _is_being_built(self) -> bool:
-        """Whether a browser has connected and has not yet built the page."""
         session = getattr(getattr(self._doc, "session_context", None), "session", None)
         return self._doc is not None and not (self._ready.is_set() or (session and session.connection_count == 0))
 
@@ -503,10 +493,6 @@ class Live:
             self._too_early = True
             return
         self.screen.show(snapshot)
-        shown = json.dumps(snapshot.in_force)
-        if shown != self.ack.shown:
-            self.ack.shown = shown
-        if self.ack.recorded != self._is_recorded:
-            self.ack.recorded = self._is_recorded
+        self.ack.update(shown=json.dumps(snapshot.in_force), recorded=self._is_recorded)
         self._sent += 1
         self.ack.sent = self._sent

@@ -12,25 +12,14 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import MethodKnobs
+from pmdviz.scenes import trace_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.stage import Pair, Scene
-from pmdviz.scenes.trace_columns import (
-    CLOCKS,
-    COLUMNS,
-    Mark,
-    branch_words,
-    column,
-    difference_words,
-    extremes,
-    ghost_name,
-    knob_marks,
-    step_marks,
-    value_of,
-)
+from pmdviz.scenes.trace_columns import Mark
 
 # The points of a page's traces: the measured history, and every frame that was drawn between its rows.
 
-CLOCKS_FIRST = ("iteration", *(clock for clock in CLOCKS if clock != "iteration"))
+CLOCKS_FIRST = ("iteration", *(clock for clock in trace_columns.CLOCKS if clock != "iteration"))
 MAX_ROWS = 8_000  # of drawn frames; beyond that only where a trace turns, in half as many
 ROOM = 256  # rows at first
 
@@ -52,7 +41,7 @@ class Points(NamedTuple):
         places = [self.names.index(name) for name in names]
         between = (self.asked[:, places] > 0).all(axis=1) & ~np.isin(self.drawn[:, 0], self.history["iteration"])
         pairs = zip(names, self.drawn[between][:, places].T, strict=True)
-        whole = {name: np.append(column(self.history, name), values) for name, values in pairs}
+        whole = {name: np.append(trace_columns.column(self.history, name), values) for name, values in pairs}
         order = np.argsort(whole["iteration"], kind="stable")
         found = {name: values[order] for name, values in whole.items()}
         found["seconds"] = np.maximum.accumulate(found["seconds"])  # a step that was made twice has two times
@@ -66,7 +55,7 @@ class PageTrace:
     """The drawn frames of a run, in rising order. The history of the run itself has other rows."""
 
     def __init__(self) -> None:
-        self._names = (*CLOCKS_FIRST, *COLUMNS)
+        self._names = (*CLOCKS_FIRST, *trace_columns.COLUMNS)
         self._room = np.empty((2, ROOM, len(self._names)))  # values, and whether they were asked for
         self._length = 0
         self._recipe: Recipe | None = None
@@ -85,13 +74,14 @@ class PageTrace:
         self._follow(recipe)
         self._cut(frame.iteration)
         asked = [name in CLOCKS_FIRST or name in due for name in self._names]
-        row = [value_of(frame, name) if wanted else np.nan for name, wanted in zip(self._names, asked, strict=True)]
+        pairs = zip(self._names, asked, strict=True)
+        row = [trace_columns.value_of(frame, name) if wanted else np.nan for name, wanted in pairs]
         if self._length == self._room.shape[1]:
             self._room = np.concatenate([self._room, np.empty_like(self._room)], axis=1)
         self._room[:, self._length] = row, asked
         self._length += 1
         if self._length > MAX_ROWS:
-            left = extremes(self._rows[:, len(CLOCKS_FIRST) :].T, MAX_ROWS // 2)
+            left = trace_columns.extremes(self._rows[:, len(CLOCKS_FIRST) :].T, MAX_ROWS // 2)
             self._room, self._length = self._room[:, left], len(left)
 
     @property
@@ -226,7 +216,7 @@ class Timeline:
     def marks(self) -> list[Mark]:
         """What happened in the whole run so far."""
         marks = self._events_up_to(self.last)[-MAX_MARKS:]
-        return marks + knob_marks(self.head.recipe.changes, self.head.history.kept_columns(), self.last)
+        return marks + trace_columns.knob_marks(self.head.recipe.changes, self.head.history.kept_columns(), self.last)
 
     def _events_up_to(self, iteration: int) -> list[Mark]:
         return [mark for mark in self._events if mark.iteration <= iteration]
@@ -234,7 +224,7 @@ class Timeline:
     def _note(self, frame: Frame) -> None:
         while self._events and self._events[-1].iteration >= frame.iteration:
             self._events.pop()
-        self._events += step_marks(frame)
+        self._events += trace_columns.step_marks(frame)
 
 
 def _sought(session: Session, iteration: int) -> Session:
@@ -287,11 +277,6 @@ class Branch:
         self._kept = None
         return shown
 
-    @property
-    def name(self) -> str:
-        """What the ghost is called."""
-        return ghost_name(self.ghost is self.new)
-
     def moment(self, shown: Timeline, scene: Scene, pair: Pair, playing: bool) -> GhostMoment:
         """The ghost of the frame that is looked at: of the same iteration, while it plays of one near it."""
         began = time.perf_counter()
@@ -302,8 +287,7 @@ class Branch:
         if not fresh:
             self.ghost.visit(iteration, roughly=playing)
             self._kept = seen, self._drawn(shown, scene, pair)
-            took = time.perf_counter() - began
-            self._due = began + max(EVERY_S, took / SHARE)
+            self._due = began + max(EVERY_S, (time.perf_counter() - began) / SHARE)
         made = self._kept[1]
         return made if not fresh else made._replace(points=self.ghost.points())
 
@@ -320,18 +304,14 @@ class Branch:
         ours, its = shown.session, self.ghost.session
         iteration = its.frame.iteration
         named = "approximate" in scene.words(its.method)
-        here, there = ours.recipe.values_at(ours.frame.iteration), its.recipe.values_at(ours.frame.iteration)
-        before, after = (here, there) if self.ghost is self.new else (there, here)
-        differs = difference_words(ours.knobs.specs(), before, after)
-        return GhostMoment(
-            iteration=iteration,
-            name=self.name,
-            approximate=scene.columns(its.frame, pair).approximate if named else EMPTY_LINE,
-            points=self.ghost.points(),
-            words=branch_words(self.at, differs, ours.frame, its.frame, self.name),
-            recipe=its.recipe,
-            late=iteration < ours.frame.iteration and not its.done,
-        )
+        values = [session.recipe.values_at(ours.frame.iteration) for session in (ours, its)]
+        before_and_after = values if self.ghost is self.new else values[::-1]
+        differs = trace_columns.difference_words(ours.knobs.specs(), *before_and_after)
+        name = trace_columns.ghost_name(self.ghost is self.new)
+        line = scene.columns(its.frame, pair).approximate if named else EMPTY_LINE
+        words = trace_columns.branch_words(self.at, differs, ours.frame, its.frame, name)
+        late = iteration < ours.frame.iteration and not its.done
+        return GhostMoment(iteration, name, line, self.ghost.points(), words, its.recipe, late)
 
 
 # What a page has run: the timeline that is looked at and, after a branch, the one that was left.

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from concurrent.futures import wait
 from contextlib import suppress
 from dataclasses import replace
@@ -20,13 +20,11 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET
 from pmdviz.engine.session import MEMORY_CAP
 from pmdviz.errors import InputError, failed_step_words
-from pmdviz.experiments.race import Race, RaceRecipe, RaceResult
-from pmdviz.experiments.race.runs import mode_masses, row
+from pmdviz.experiments.race import Race, RaceRecipe, RaceResult, mode_masses, row
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.loop.task import Again, Task, pool_for
+from pmdviz.lab.loop.task import Again, Task, Tell, pool_for
 from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
 from pmdviz.scenes.stage import SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
@@ -94,7 +92,8 @@ class RaceRunner:
         k, inside = self._watched, ""
         if k is not None and k not in self._turns:
             inside = self._told(k, playing=self.wanted.is_set() and not made.done)
-        here = made._replace(at=self.iteration, last=self.last, changed=self._changed)
+        changed = tuple((spent // self._round, tile.title) for tile in tiles for spent in tile.changed)
+        here = made._replace(at=self.iteration, last=self.last, changed=changed)
         return here._replace(inside=inside, watched=k is not None, names=tuple(self.names))
 
     def place(self, name: str) -> int:
@@ -102,11 +101,6 @@ class RaceRunner:
         if name not in self.names:
             raise InputError("this method is no longer in the race; add it again")
         return self.names.index(name)
-
-    @property
-    def _changed(self) -> tuple[tuple[int, str], ...]:
-        """The rounds at which knobs of entrants have been changed so far, each with the entrant's title."""
-        return tuple((spent // self._round, tile.title) for tile in self._tiles for spent in tile.changed)
 
     @property
     def weighted(self) -> Frame | None:
@@ -124,7 +118,8 @@ class RaceRunner:
             self.race.raise_level(rows)
         for k in range(len(self._shown)):
             if k not in self._turns and self.race.may_step(k):
-                self._begin(k)
+                pool = pool_for(self._runs[k].foretold)
+                self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, partial(self._turn, k))
         if self._turns:
             wait([task.future for task in self._turns.values()], timeout=PATIENCE_S)
             self._gather()
@@ -258,14 +253,12 @@ class RaceRunner:
         budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
         rows = [row(tile.label, seed, frame, mode_masses(frame)) for tile, frame in self._shown]
         histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}
-        return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, _stands_at(tiles))
+        racing = [tile.spent for tile in tiles if not tile.ended]
+        started = racing and any(tile.iteration for tile in tiles)  # at the very start it is all ahead
+        stands_at = max(1, min(racing)) if started else None
+        return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, stands_at)
 
-    def _begin(self, k: int) -> None:
-        session = self._runs[k].session
-        pool = pool_for(step_seconds(session.knobs, session.target))
-        self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, lambda tell: self._turn(k))
-
-    def _turn(self, k: int) -> tuple[Tile, Frame]:
+    def _turn(self, k: int, _: Tell) -> tuple[Tile, Frame]:
         """Entrant k's iterations of this frame, and what there is to show of it then."""
         began = time.perf_counter()
         while self.race.may_step(k):
@@ -301,10 +294,3 @@ class RaceRunner:
             recipe = self.race.recipe
             one.take(masses, only=[*recipe.shown, *(each for each in recipe.metrics if each.name in self.traces)])
         return one.tile(), one.frame
-
-
-def _stands_at(tiles: Sequence[Tile]) -> int | None:
-    """`RaceResult.stands_at` of a race whose entrants are there; at the very start it is all ahead."""
-    racing = [tile.spent for tile in tiles if not tile.ended]
-    started = any(tile.iteration for tile in tiles)
-    return max(1, min(racing)) if racing and started else None

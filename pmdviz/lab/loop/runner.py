@@ -118,11 +118,6 @@ class Snapshot(NamedTuple):
     diagnosed_by: str = ""  # name of the preset that somebody wants it to be diagnosed by
 
     @property
-    def metrics(self) -> dict[str, float | None]:
-        """All of the frame, computed when somebody asks."""
-        return self.frame.metrics
-
-    @property
     def history(self) -> dict[str, np.ndarray]:
         """The measured history, with the present frame's row as its last."""
         return self.measured.ending_with(self.frame.row()).columns
@@ -382,11 +377,9 @@ def origins(before: Frame, after: Frame) -> np.ndarray | None:
     None where nothing can be followed: between draws of a chain, two runs, or frames that do not follow one another,
     and where not every particle is drawn.
     """
-    follows = before.target is after.target and after.iteration == before.iteration + 1 and after.info is not None
-    if not follows or after.method.family == "chain":
-        return None
     m, n = len(before.particles), len(after.particles)
-    if max(m, n) > MAX_DRAWN:
+    follows = before.target is after.target and after.iteration == before.iteration + 1 and after.info is not None
+    if not follows or after.method.family == "chain" or max(m, n) > MAX_DRAWN:
         return None
     if after.info.parents is not None:
         return after.info.parents.astype(np.float32)
@@ -485,8 +478,7 @@ class Replay:
     def _take(self, turn: Future) -> None:
         began = time.thread_time()
         try:
-            arrived = self._runner.go(self.iteration)
-            if arrived:
+            if arrived := self._runner.go(self.iteration):
                 self._runner.snapshot()  # the frame's columns are computed once for all
             self._arrived = arrived
         finally:

@@ -19,11 +19,9 @@ from concurrent.futures import CancelledError, Executor, Future, InvalidStateErr
 from contextlib import suppress
 from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 
-from bokeh.document import Document
-
 from pmdviz.errors import InputError, TargetError
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, helped_when, priority, set_priority
-from pmdviz.lab.loop.locked import locked
+from pmdviz.lab.panel_internals import locked
 
 log = logging.getLogger(__name__)
 
@@ -153,9 +151,9 @@ class Task(Generic[Result]):
 class TaskSlot:
     """One task of a page at a time, followed on the event loop.
 
-    While it runs `tell` is called every `every_s` seconds, and once more at its end, after `ended`; both with the
-    document's lock. A new task cancels the one that runs. With `queues` it waits for that one instead, and replaces
-    another one that waits. After Cancel the end waits up to `patience_s` seconds for the thread.
+    While it runs `tell` is called every `every_s` seconds, and once more at its end, after `ended`; both with the lock
+    of the document in which it was begun. A new task cancels the one that runs. With `queues` it waits for that one
+    instead, and replaces another one that waits. After Cancel the end waits up to `patience_s` seconds for the thread.
     """
 
     def __init__(
@@ -166,7 +164,6 @@ class TaskSlot:
         patience_s: float = 0.0,
     ) -> None:
         self._tell, self._every_s, self._queues, self._patience_s = tell, every_s, queues, patience_s
-        self.doc: Document | None = None
         self.task: Task | None = None
         self.running = False
         self._next: Callable[[], None] | None = None
@@ -223,11 +220,11 @@ class TaskSlot:
         while not finished.done():
             await asyncio.wait({finished}, timeout=pause)
             if not finished.done() and task is self.task:
-                await locked(self._tell, doc=self.doc)
+                await locked(self._tell)
         latest = time.monotonic() + self._patience_s
         while task.running and time.monotonic() < latest:
             await asyncio.sleep(POLL_S)
-        await locked(self._end, task, ended, doc=self.doc)
+        await locked(self._end, task, ended)
 
     def _end(self, task: Task, ended: Callable[[Task], None]) -> None:
         if task is not self.task:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import html
 import logging
 import os
 import shutil
@@ -21,62 +20,23 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.base import MOST_S, Picture, Row, in_time, most_seconds
-from pmdviz.experiments.fit_testing import FitResult, tested
+from pmdviz.experiments import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
-from pmdviz.kernels.compiling import FIT_GROUPS, compiler
-from pmdviz.kernels.jit import DEFAULT
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Value
 from pmdviz.lab.loop.limits import step_seconds
-from pmdviz.lab.loop.recorded import as_live
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Result, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, Floor, floor, known_floor
 from pmdviz.scenes.words import count, duration, whole_sentence
 
 log = logging.getLogger(__name__)
-
-# A goodness-of-fit test of a run's sample.
-
-FIT_TELL_S = 0.5
-ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
-_fit_pool = Slices("pmdviz-fit")
-
-
-class FitWork(TaskSlot):
-    """One test at a time for a lab; `tell` is called when it is over, and every half second until then."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, FIT_TELL_S)
-        self.frame: Frame | None = None
-        self.outcome: Outcome | None = None  # None: none yet, under way, or cancelled
-
-    def ask(self, frame: Frame, test: str) -> None:
-        """Have the sample of a frame tested by the test of that name, and cancel the one under way."""
-        self.frame, self.outcome = frame, None
-        self.begin(_fit_pool, lambda tell: _compiled_test(frame, test), self._ended)
-
-    def forget(self) -> None:
-        """Let go of the test under way, and of what came out of the last."""
-        self.let_go()
-        self.frame = self.outcome = None
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome()
-        self.outcome = None if found.cancelled else found
-
-
-def _compiled_test(frame: Frame, test: str) -> FitResult:
-    compiler.wait((DEFAULT, *FIT_GROUPS))
-    return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
-
+TELL_S = 0.5  # so often a page hears how far a test or a floor is
 
 # The floor of a lab's run: what as many independent draws would get.
 
-FLOOR_TELL_S = 0.5
 _floor_pool = Slices("pmdviz-floor")
 
 
@@ -84,7 +44,7 @@ class FloorWork(TaskSlot):
     """One floor at a time for a lab: another target or another m lets go of the one under way."""
 
     def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, FLOOR_TELL_S)
+        super().__init__(tell, TELL_S)
         self._key: tuple = ()
 
     @property
@@ -97,17 +57,8 @@ class FloorWork(TaskSlot):
         """How far it is."""
         if self.task is not None and not self.running:
             return "not computed" if self.cancelled else "unavailable"
-        return f"being computed, {self.sets_done} of {NUM_SETS}" if self.sets_done else "being computed"
-
-    @property
-    def sets_done(self) -> float:
-        """How many sets of independent draws have been measured."""
-        return self.task.done if self.task is not None else 0
-
-    @property
-    def seconds(self) -> float:
-        """For how long it has been computed."""
-        return self.task.seconds if self.running else 0.0
+        sets = self.task.done if self.task is not None else 0
+        return f"being computed, {sets} of {NUM_SETS}" if sets else "being computed"
 
     def ask(self, frame: Frame) -> None:
         """Have the floor of this frame computed unless it is known, under way, has been cancelled, or there is none."""
@@ -133,45 +84,11 @@ class FloorWork(TaskSlot):
 
 # A run's recipe with other seeds.
 
-LUCK_TELL_S = 0.3
 SURE = 10  # iterations after which the pace so far holds for the whole
-_luck_pool = Slices("pmdviz-luck")
 
 
-class LuckWork(TaskSlot):
-    """One series of runs at a time for a lab; `tell` is called during it and when it is over."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, LUCK_TELL_S)
-        self.recipe: Recipe | None = None
-        self.number = 0  # of seeds
-        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
-        self.words = ""  # why there are none
-
-    def ask(self, recipe: Recipe, frame: Frame, number: int) -> None:
-        """Run `recipe`, with `frame` as one of its moments, with so many other seeds, and cancel those under way.
-
-        An endless run goes as far as it has come. Raises InputError for what would take too long, or has no end.
-        """
-        bounded = ending(recipe, frame)
-        check_time(bounded, frame, number)
-        self.forget()
-        self.recipe, self.number = recipe, number
-        self.begin(_luck_pool, partial(_with_other_seeds, bounded, number), self._ended)
-
-    def forget(self) -> None:
-        """Let go of the one under way, and of what came out of the last."""
-        self.let_go()
-        self.recipe = self.runs = None
-        self.words = ""
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("The other seeds stopped with {kind}: {error}")
-        self.runs = found.result
-        self.words = "Cancelled: no other seeds." if found.cancelled else found.words
-
-
-def _with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
+def with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
+    """So many runs of the recipe."""
     made = []
     for done, seed in enumerate(other_seeds(recipe.seed, number)):
         tell(done, number)
@@ -188,8 +105,7 @@ def ending(recipe: Recipe, frame: Frame) -> Recipe:
 
 def check_time(recipe: Recipe, frame: Frame, number: int) -> None:
     """Raise InputError where so many runs would take too long, by the pace of the run so far or the forecast."""
-    most = most_seconds() or MOST_S
-    seconds = number * run_seconds(recipe, frame)
+    most, seconds = most_seconds() or MOST_S, number * run_seconds(recipe, frame)
     if seconds > most:
         words = f"{number} runs like this would take about {in_time(seconds)}, and {in_time(most)} is the most here"
         raise InputError(f"{words}: choose fewer seeds or a smaller budget.")
@@ -237,11 +153,6 @@ class Measurement(Task[Result]):
         return found._replace(words=whole_sentence(words))
 
 
-def status(words: str) -> str:
-    """A line that a screen reader says when it changes."""
-    return f'<span role="status" class="pmdviz-theory-status">{html.escape(words)}</span>'
-
-
 # One experiment of the Theory page: what it has found so far, drawn in the thread that measures.
 
 WORKERS = 2
@@ -277,33 +188,23 @@ class ExperimentWork:
             tell(done, total)
             self._draw_if_due()
 
+        name, knobs = self.experiment.name, self.knobs.as_dict()
+        measure = partial(run_experiment, workers=WORKERS, niceness=GIVES_WAY, insist=self.insist)
         try:
-            result = run_experiment(
-                self.experiment.name,
-                self.knobs.as_dict(),
-                workers=WORKERS,
-                niceness=GIVES_WAY,
-                progress=told,
-                on_row=self.rows.append,
-                insist=self.insist,
-            )
+            self._result = measure(name, knobs, progress=told, on_row=self.rows.append)
         except BaseException:
             with contextlib.suppress(Exception):  # the reason to stop is the one that is shown
-                self._draw(self.result)
+                self._draw()
             raise
-        self._result = result
-        self._draw(result)
-        examples = result.examples()
-        self.found = self.found._replace(examples=tuple(examples))
-        return result
+        self._draw()
+        self.found = self.found._replace(examples=tuple(self._result.examples()))
+        return self._result
 
     @property
     def result(self) -> ExperimentResult:
         """The rows so far, or all of them in the order of the cases."""
-        if self._result is not None:
-            return self._result
         rows = [row for row in [*self.rows] if not row[FAILED]]
-        return ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
+        return self._result or ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
 
     def _draw_if_due(self) -> None:
         """Pictures of the first rows too; one that fails then does not stop the work."""
@@ -319,16 +220,11 @@ class ExperimentWork:
         now = time.monotonic()
         self._next = now + max(LOOK_EVERY_S, SHARE * (now - began))
 
-    def _draw(self, result: ExperimentResult) -> None:
-        if result.rows:
-            self.found = Found(tuple(result.pictures), tuple(_summary(result)))
-
-
-def _summary(result: ExperimentResult) -> list[dict[str, Value | None]]:
-    try:
-        return result.summary
-    except InputError:  # too few rows for a slope
-        return []
+    def _draw(self) -> None:
+        if (result := self.result).rows:
+            self.found = Found(tuple(result.pictures))
+            with contextlib.suppress(InputError):  # too few rows for a slope
+                self.found = self.found._replace(summary=tuple(result.summary))
 
 
 # One temporary folder a process, for the files that visitors have made: it goes with the process.
@@ -431,9 +327,8 @@ class ExportTask(Task):
         """Have the file made from a run or a race, when those before it are done."""
 
         def act(tell: Tell) -> Path:
-            return export(
-                _played(what, self.path.suffix, tell), self.path, progress=self._within_limit(tell), **self._options
-            )
+            played = _played(what, self.path.suffix, tell)
+            return export(played, self.path, progress=self._within_limit(tell), **self._options)
 
         self.begin(_export_pool, act)
 
@@ -445,10 +340,8 @@ class ExportTask(Task):
             tell(done, total)
             seconds = (time.thread_time() - began) * total / max(done, 1)
             if most is not None and EXPORT_SURE <= done < total and seconds > most:
-                words = f"this file would take about {in_time(seconds)} of computing"
-                raise InputError(
-                    f"{words}, and {in_time(most)} is the most here: choose fewer frames or a smaller size"
-                )
+                words = f"this file would take about {in_time(seconds)} of computing, and {in_time(most)} is the most"
+                raise InputError(f"{words} here: choose fewer frames or a smaller size")
 
         return told
 

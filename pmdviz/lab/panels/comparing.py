@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import html
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import NamedTuple
 
 import panel as pn
@@ -14,15 +14,15 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
 from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
-from pmdviz.lab.controls.setup import alike, fitting_methods
-from pmdviz.lab.controls.widgets import WIDE, KnobForm, in_order, select, set_words, small_button, spoken, text
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.work import LuckWork
-from pmdviz.lab.panels.cards import Sheet
+from pmdviz.lab.loop.task import Slices, Task, TaskSlot
+from pmdviz.lab.loop.work import check_time, ending, with_other_seeds
+from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.setup import alike, fitting_methods
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS
-from pmdviz.presets import Preset
+from pmdviz.presets import PRESETS
 from pmdviz.scenes.trace_columns import GROUPS
 from pmdviz.scenes.words import count, number
 from pmdviz.views import TracesView
@@ -37,24 +37,22 @@ What = tuple[str, str]  # the kind, and the name of a knob
 class ComparePanel:
     """A button, and a sheet which is built when it is first opened; `more` are other ways to compare, below.
 
-    `begin(race)` is given the race of two, and `go` says what that is called. `presets` are those whose settings may be
-    the other ones. `about` hears that the sheet was opened or closed.
+    `begin(race)` is given the race of two, and `go` says what that is called. `about` hears that it opened or closed.
     """
 
     def __init__(
         self,
         begin: Callable[[RaceRecipe], None],
-        presets: Mapping[str, Preset],
         go: Callable[[], str],
-        about: Callable[[Sheet], None] = lambda sheet: None,
+        about: Callable[[widgets.Sheet], None] = lambda sheet: None,
     ) -> None:
-        self._begin, self._presets, self._go = begin, presets, go
+        self._begin, self._go = begin, go
         self.more: list[pn.viewable.Viewable] = []
         self._last: Snapshot | None = None
         self._busy = False  # while it is being filled, a change is not a choice
         self._value: Value | None = None  # the other value of a knob
-        self.button = small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
-        self.card = Sheet(TITLE, about=about)
+        self.button = widgets.small_button(TITLE, self.toggle, css_classes=["pmdviz-high"])
+        self.card = widgets.Sheet(TITLE, about=about)
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run."""
@@ -73,27 +71,28 @@ class ComparePanel:
             self.card.reveal()
 
     def _build(self) -> None:
-        self.what = select("What differs", {}, lambda what: self._choose())
-        self.form, self.method, self.preset = KnobForm(self._turn), select("Method", {}), select("Preset", {})
-        self.said = text()
-        go = small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
+        self.what = widgets.select("What differs", {}, lambda what: self._choose())
+        self.form = widgets.KnobForm(self._turn)
+        self.method, self.preset = (widgets.select(title, {}) for title in ("Method", "Preset"))
+        self.said = widgets.text()
+        go = widgets.small_button(self._go(), self._compare, margin=(6, 0, 16, 0))
         self._ways = {KNOB: self.form, METHOD: self.method, PRESET: self.preset}
-        self.card.view.extend([text(ABOUT), self.what, *self._ways.values(), self.said, go, *self.more])
+        self.card.view.extend([widgets.text(ABOUT), self.what, *self._ways.values(), self.said, go, *self.more])
 
     def _offer(self, snapshot: Snapshot) -> None:
         """What may differ from the settings of this run."""
         self._offered = _settings(snapshot)
         frame, self._busy = snapshot.frame, True
         specs, idle, plain = frame.knobs.specs(), frame.method.idle_knobs(frame.target), frame.knobs.as_dict()
-        seen = [n for n in in_order(specs) if specs[n].basic and n not in idle and frame.knobs.matters(n, plain)]
+        basic = [n for n in widgets.in_order(specs) if specs[n].basic and n not in idle]
+        seen = [n for n in basic if frame.knobs.matters(n, plain)]
         methods = {words: n for words, n in fitting_methods(frame.target).items() if n != snapshot.recipe.method}
-        presets = {self._presets[n].title: n for n in _of_target(self._presets, snapshot.recipe, frame.knobs)}
+        presets = {PRESETS[n].title: n for n in _of_target(snapshot.recipe, frame.knobs)}
         knobs = {specs[n].label: (KNOB, n) for n in seen}
         there = {METHOD: methods, **knobs, PRESET: presets, BRANCH: snapshot.ghost}
         found: dict[str, What] = {WORDS.get(k, k): knobs.get(k, (k, "")) for k, some in there.items() if some}
         for menu, options in ((self.what, found), (self.method, methods), (self.preset, presets)):
-            kept = menu.value if menu.value in options.values() else next(iter(options.values()), None)
-            menu.param.update(options=options, value=kept)
+            widgets.offer(menu, options)
         self._busy = False
         self._choose()
 
@@ -141,7 +140,7 @@ class ComparePanel:
         if kind == KNOB:
             return self._race(recipe.method, frame.knobs.replaced(**{name: self._value}))
         if kind == PRESET:
-            other = self._presets[self.preset.value].recipe
+            other = PRESETS[self.preset.value].recipe
             return self._race(other.method, other.start_knobs())
         way = METHODS[self.method.value]
         return self._race(way.name, way.fitted(way.Knobs.defaults(), frame.target))
@@ -157,7 +156,7 @@ class ComparePanel:
         self._begin(race)
 
     def _say(self, words: str) -> None:
-        self.said.object = f'<span role="status">{html.escape(words)}</span>'
+        self.said.object = widgets.spoken(words)
 
 
 def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
@@ -165,12 +164,12 @@ def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
     return snapshot.frame.target.key, snapshot.recipe.method, snapshot.frame.knobs, ghost
 
 
-def _of_target(presets: Mapping[str, Preset], recipe: Recipe, now: Knobs) -> list[str]:
+def _of_target(recipe: Recipe, now: Knobs) -> list[str]:
     """Names of the presets on the same target with the same options whose settings are others."""
-    near = [name for name, one in presets.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
-    same = [name for name in near if alike(presets[name].recipe, recipe, ("target", "target_options", "custom"))]
+    near = [name for name, one in PRESETS.items() if one.parts.get("target", USUAL_TARGET) == recipe.target]
+    same = [name for name in near if alike(PRESETS[name].recipe, recipe, ("target", "target_options", "custom"))]
     mine = recipe.method, now.as_dict()
-    return [name for name in same if (presets[name].recipe.method, presets[name].recipe.knobs) != mine]
+    return [name for name in same if (PRESETS[name].recipe.method, PRESETS[name].recipe.knobs) != mine]
 
 
 # What other seeds say of a run, in words.
@@ -209,8 +208,7 @@ def verdict(runs: SeedRuns, snapshot: Snapshot, group: str) -> Verdict | None:
     """Where the run stands among the others by the first of these traces that it has; None for nothing to compare."""
     own, over = snapshot.measured.kept_columns(), snapshot.done and _as_far(runs, snapshot)
     for name, trace in GROUPS[group].metrics.items():
-        found = runs.judge(own, name, over, snapshot.recipe.seed)
-        if found is not None:
+        if (found := runs.judge(own, name, over, snapshot.recipe.seed)) is not None:
             return Verdict(found, trace.title, name in METRICS and METRICS[name].ranks)
     return None
 
@@ -231,10 +229,9 @@ def stopped_words(runs: SeedRuns) -> str:
 
 
 def progress(seeds: int, share: float) -> tuple[str, str]:
-    """HTML of how far the other seeds are, and words for the picture."""
+    """How far the other seeds are, and the same for the picture."""
     words = f"Repeating with {seeds} seeds"
-    bar = f'<progress aria-label="other seeds" max="1" value="{share:.3f}"></progress>'
-    return f"{bar} {spoken(words)}", f"{words}: {share:.0%}".replace("%", "\u00a0%")
+    return words, f"{words}: {share:.0%}".replace("%", "\u00a0%")
 
 
 # The run's recipe with other seeds: a band behind the traces, and a sentence.
@@ -244,74 +241,91 @@ SEEDS = {"8": 8, "16": 16, "32": 32}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
+LUCK_TELL_S = 0.3
+_luck_pool = Slices("pmdviz-luck")
 ALL_STOPPED = "None of the other seeds finished."
 
 
-class LuckPanel:
+class LuckPanel(TaskSlot):
     """A button, a number of seeds and a line; band and a few words are drawn by `traces`."""
 
     def __init__(self, traces: TracesView) -> None:
-        self.work, self._traces = LuckWork(self._tell), traces
+        super().__init__(self._tell, LUCK_TELL_S)
+        self._traces = traces
         self._last: Snapshot | None = None
-        self._notice = ""  # why the band is missing
-        self.button = small_button(ASK, self._press)
-        self.seeds = select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
-        self.said = text(margin=(2, 0))
-        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **WIDE)
-        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **WIDE)
+        self.recipe: Recipe | None = None  # of the run that was repeated
+        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
+        self._notice = ""  # why there are none
+        self.button = widgets.small_button(ASK, self._press)
+        self.seeds = widgets.select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
+        self.said = widgets.text(margin=(2, 0))
+        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
+        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
-        if self.work.recipe is not None and not alike(self.work.recipe, snapshot.recipe, ALL_BUT_SEED):
-            self.work.forget()
+        if self.recipe is not None and not alike(self.recipe, snapshot.recipe, ALL_BUT_SEED):
+            self.forget()
             self._notice = LET_GO
             self._draw()
         if not playing:
             self.say()
 
     def _press(self) -> None:
-        if self.work.running:
-            self.work.cancel()
+        if self.running:
+            self.cancel()
         elif self._last is not None:
             self._ask()
 
     def _ask(self) -> None:
+        """Run the recipe with other seeds, an endless one as far as it has come, unless that would take too long."""
+        recipe, frame, number = self._last.recipe, self._last.frame, self.seeds.value
         self._notice = ""
         try:
-            self.work.ask(self._last.recipe, self._last.frame, self.seeds.value)
+            bounded = ending(recipe, frame)
+            check_time(bounded, frame, number)
         except InputError as error:
             self._notice = error.on_page
+        else:
+            self.forget()
+            self.recipe, self._number = recipe, number
+            self.begin(_luck_pool, partial(with_other_seeds, bounded, number), self._ended)
         self._draw()
         self.say()
 
+    def _ended(self, task: Task) -> None:
+        found = task.outcome("The other seeds stopped with {kind}: {error}")
+        self.runs = found.result
+        self._notice = "Cancelled: no other seeds." if found.cancelled else found.words
+
+    def forget(self) -> None:
+        """Let go of the one under way, and of what came out of the last."""
+        self.let_go()
+        self.recipe = self.runs = None
+
     def _tell(self) -> None:
-        if not self.work.running:
+        if not self.running:
             self._draw()
         self.say()
 
     def _draw(self) -> None:
-        self._traces.show_seeds(self.work.runs)
+        self._traces.show_seeds(self.runs)
 
     def say(self) -> None:
         """How far it is, or what came out by the traces that are shown."""
-        running = self.work.running
-        label = CANCEL if running else ASK
-        if self.button.label != label:
-            self.button.label = label
-        if running:
-            said, brief = progress(self.work.number, self.work.share)
-        else:
-            words, brief = self._words()
-            said = spoken(words)
-        set_words(self.said, said)
+        running = self.running
+        self.button.label = CANCEL if running else ASK
+        words, brief = progress(self._number, self.share) if running else self._words()
+        bar = f'<progress aria-label="other seeds" max="1" value="{self.share:.3f}"></progress> ' if running else ""
+        widgets.set_words(self.said, bar + widgets.spoken(words))
         self._traces.say_seeds(brief)
 
     def _words(self) -> tuple[str, str]:
         """A sentence, and the same in a few words for the picture."""
-        runs, last = self.work.runs, self._last
+        runs, last = self.runs, self._last
         if runs is None or last is None:
-            return self.work.words or self._notice, ""
+            return self._notice, ""
         if not runs.whole:
             return f"{ALL_STOPPED} {stopped_words(runs)}", ""
         found = verdict(runs, last, self._traces.group)

@@ -20,30 +20,22 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.experiments.fit_statistics import FIT_TESTS
+from pmdviz.experiments.fit_testing import FitResult, tested
 from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look, RaceLook
 from pmdviz.export.writers import install_command
 from pmdviz.files import Json
+from pmdviz.kernels.compiling import FIT_GROUPS, compiler
+from pmdviz.kernels.jit import DEFAULT
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import (
-    SMALL,
-    WIDE,
-    Component,
-    KnobForm,
-    folded,
-    select,
-    set_value,
-    set_words,
-    small_button,
-    text,
-)
-from pmdviz.lab.loop.locked import handed, in_a_while
+from pmdviz.lab.loop.recorded import as_live
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Outcome, Task, TaskSlot
-from pmdviz.lab.loop.work import ALPHA, ExportTask, FitWork
-from pmdviz.lab.panel_internals import LabelledSelect
+from pmdviz.lab.loop.task import Outcome, Slices, Task, TaskSlot, Tell
+from pmdviz.lab.loop.work import TELL_S, ExportTask
+from pmdviz.lab.panel_internals import LabelledSelect, handed, in_a_while
+from pmdviz.lab.panels import widgets
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import Target
 from pmdviz.views import figures
@@ -78,8 +70,8 @@ class InsidePanel:
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
-        self.button = small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
-        self.view = folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by the button or the key I
+        self.button = widgets.small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
+        self.view = widgets.folded("", hide_header=True, margin=0, css_classes=[INSIDE])  # opened by button or key
         self.view.param.watch(handed(self._on_open), "collapsed")
 
     @property
@@ -109,7 +101,7 @@ class InsidePanel:
         self._look(self.is_open)
 
     def _build(self) -> None:
-        self.inside = InsideView(stage=self._stage.id if self._stage else "", dark=self._dark, **WIDE)
+        self.inside = InsideView(stage=self._stage.id if self._stage else "", dark=self._dark, **widgets.WIDE)
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
         if self._stage is not None:
             figures.pick_by_tap(self._stage)
@@ -140,22 +132,26 @@ NO_TEST = (
     "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none of them."
 )
 CANCELLED = "Cancelled: nothing was tested."
+ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
+_fit_pool = Slices("pmdviz-fit")
 
 
-class FitPanel:
+class FitPanel(TaskSlot):
     """A folded card; its content is made when it is first opened, and follows the run by `show`."""
 
     def __init__(self) -> None:
-        self.work = FitWork(self._tell)
+        super().__init__(self._tell, TELL_S)
+        self.frame: Frame | None = None  # the tested one
+        self.outcome: Outcome | None = None  # None: none yet, under way, or cancelled
         self._last: Snapshot | None = None
         look = {"margin": (8, 0), "css_classes": ["pmdviz-fit"]}
-        self.view = folded("Goodness-of-fit test", build=self._build, **look)
+        self.view = widgets.folded("Goodness-of-fit test", build=self._build, **look)
 
     def _build(self) -> None:
-        self.test = select("Test", {}, margin=(4, 8))
-        self.button = small_button("Test this sample", self._begin)
-        self.stop_it = small_button("Cancel", self.work.cancel, visible=False)
-        self.said = text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
+        self.test = widgets.select("Test", {}, margin=(4, 8))
+        self.button = widgets.small_button("Test this sample", self._begin)
+        self.stop_it = widgets.small_button("Cancel", self.cancel, visible=False)
+        self.said = widgets.text(margin=(4, 8, 8, 8), stylesheets=[css.TEXT + css.static("lab.css", "fit")])
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
             self._offer(self._last.frame.target)
@@ -166,42 +162,59 @@ class FitPanel:
         if not len(self.view):
             return
         if before is None or _run_of(before) != _run_of(snapshot):
-            self.work.forget()
+            self.forget()
             self._offer(snapshot.frame.target)
             self._tell()
-        elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
+        else:
+            self._say_outcome()
 
-    @property
-    def _moved_on(self) -> bool:
-        """Whether the frame on show differs from the tested one."""
-        return self._last is None or self.work.frame is None or not _alike(self.work.frame, self._last.frame)
+    def _say_outcome(self) -> None:
+        frame, outcome = self.frame, self.outcome
+        if frame is not None and outcome is not None:
+            moved_on = self._last is None or not _alike(frame, self._last.frame)
+            widgets.set_words(self.said, words_of(outcome, frame.iteration, moved_on))
 
     def _offer(self, target: Target) -> None:
         """The tests that apply to a target. Its reference is there: the run has been measured by it."""
         found = {test.title: name for name, test in FIT_TESTS.items() if test.applies(target)}
-        if self.test.options != found:
-            self.test.options = found
-            set_value(self.test, next(iter(found.values()), None))
+        widgets.offer(self.test, found)
         self.test.visible = bool(found)
         self.button.disabled = not found
-        set_words(self.said, "" if found else _line(NO_TEST))
+        widgets.set_words(self.said, "" if found else _line(NO_TEST))
 
     def _begin(self) -> None:
-        if self._last is not None and self.test.value:
-            self.work.ask(self._last.frame, self.test.value)
-            self._tell()
+        """Have the sample on show tested, and cancel the test under way."""
+        if self._last is None or not self.test.value:
+            return
+        frame, test = self._last.frame, self.test.value
+
+        def act(tell: Tell) -> FitResult:
+            compiler.wait((DEFAULT, *FIT_GROUPS))
+            return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
+
+        self.frame, self.outcome = frame, None
+        self.begin(_fit_pool, act, self._ended)
+        self._tell()
+
+    def _ended(self, task: Task) -> None:
+        found = task.outcome()
+        self.outcome = None if found.cancelled else found
+
+    def forget(self) -> None:
+        """Let go of the test under way, and of what came out of the last."""
+        self.let_go()
+        self.frame = self.outcome = None
 
     def _tell(self) -> None:
         """How far it is, or what came out."""
-        running = self.work.running
+        running = self.running
         self.button.disabled, self.stop_it.visible = running or not self.test.options, running
         if running:
-            set_words(self.said, _line(f"Testing the sample of iteration {self.work.frame.iteration:,} ..."))
-        elif self.work.outcome is not None:
-            set_words(self.said, words_of(self.work.outcome, self.work.frame.iteration, self._moved_on))
-        elif self.work.frame is not None:
-            set_words(self.said, _line(CANCELLED))
+            widgets.set_words(self.said, _line(f"Testing the sample of iteration {self.frame.iteration:,} ..."))
+        elif self.outcome is not None:
+            self._say_outcome()
+        elif self.frame is not None:
+            widgets.set_words(self.said, _line(CANCELLED))
 
 
 def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
@@ -218,23 +231,18 @@ def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
 
 
 def _line(words: str, old: bool = False) -> str:
-    """A line that a screen reader says when it changes."""
-    name = "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said"
-    return f'<div role="status" class="{name}">{html.escape(words)}</div>'
+    return widgets.spoken(words, "pmdviz-fit-said pmdviz-fit-old" if old else "pmdviz-fit-said")
 
 
 def _alike(one: Frame, other: Frame) -> bool:
     """Whether two frames hold the same sample; a run that was begun again comes to the same iterations."""
-    if one.iteration != other.iteration:
-        return False
-    pairs = (one.particles, other.particles), (one.weights, other.weights)
-    return all(np.array_equal(mine, theirs) for mine, theirs in pairs)
+    same = one.iteration == other.iteration and np.array_equal(one.particles, other.particles)
+    return same and np.array_equal(one.weights, other.weights)
 
 
 def _run_of(snapshot: Snapshot) -> tuple[tuple, str, int]:
     """What stays the same within a run."""
-    frame: Frame = snapshot.frame
-    return frame.target.key, frame.method.name, snapshot.recipe.seed
+    return snapshot.frame.target.key, snapshot.frame.method.name, snapshot.recipe.seed
 
 
 # Export: what kind of file, how it looks, how far it is, and the file itself.
@@ -264,7 +272,7 @@ RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
 RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
 
 
-class ExportCards(Component):
+class ExportCards(widgets.Component):
     """Cards, one of which is chosen; a press sends its name."""
 
     cards = param.List(default=[], doc="Name and kinds of files in words of each; what cannot be made is left out.")
@@ -293,26 +301,24 @@ class ExportPanel:
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
-        self.view = folded("Save a file: film, page, picture or data", build=self._build, **look)
+        self.view = widgets.folded("Save a file: film, page, picture or data", build=self._build, **look)
 
     def _build(self) -> None:
         wide: dict[str, Json] = {"stylesheets": [css.SELECT], "sizing_mode": "stretch_width", "margin": (4, 8)}
         kinds = {f"{suffix[1:].upper()}: {writer.title}": suffix for suffix, writer in WRITERS.items()}
         lost = {suffix: writer.missing for suffix, writer in WRITERS.items() if writer.missing}
         first = next(suffix for suffix in WRITERS if suffix not in lost)
-        self.kind = LabelledSelect(
-            label="Kind of file", options=kinds, value=first, disabled_options=list(lost), **wide
-        )
+        self.kind = LabelledSelect(label="Kind of file", options=kinds, value=first, disabled_options=[*lost], **wide)
         self._able = {name: [kind for kind in found if kind not in lost] for name, found in CARDS.items()}
         named = [[name, ", ".join(kind[1:].upper() for kind in found)] for name, found in self._able.items() if found]
         self.cards = ExportCards(self._choose, cards=named, margin=(4, 8))
-        self.lost = text(lost_words(lost), margin=(0, 8))
-        self.size = select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
-        self.form = KnobForm(self._turn)
-        self.make = small_button("Export", self._begin)
-        self.stop_it = small_button("Cancel", self._cancel, visible=False)
-        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **SMALL)
-        self.said = text(margin=(6, 8))
+        self.lost = widgets.text(lost_words(lost), margin=(0, 8))
+        self.size = widgets.select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
+        self.form = widgets.KnobForm(self._turn)
+        self.make = widgets.small_button("Export", self._begin)
+        self.stop_it = widgets.small_button("Cancel", self._cancel, visible=False)
+        self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **widgets.SMALL)
+        self.said = widgets.text(margin=(6, 8))
         self.kind.param.watch(handed(lambda event: self._show_form()), "value")
         self._show_form()
         buttons = pn.FlexBox(self.make, self.stop_it, self.download, gap="6px", margin=(4, 8))
@@ -325,9 +331,8 @@ class ExportPanel:
         name = message.get("card")
         if isinstance(name, str) and self._able.get(name):
             self.look = self.look.replaced(live=name == RUNS)
-            if self.kind.value == self._able[name][0]:
-                self._show_form()
             self.kind.value = self._able[name][0]
+            self._show_form()
 
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
@@ -372,11 +377,9 @@ class ExportPanel:
         try:
             check(work.path, self.options(), self.subject.looks)
         except InputError as error:
-            work.clear()
-            self._withdraw()
-            self._say(error.on_page)
+            self._refuse(work, error.on_page)
             return
-        self.work, self._slot.doc = work, pn.state.curdoc
+        self.work, self._doc = work, pn.state.curdoc
         self.make.disabled, self.stop_it.visible = True, True
         self._say(work.words())
         self._ask(lambda runner: self._take(runner, work))
@@ -404,21 +407,21 @@ class ExportPanel:
             self._offer(work)
             self._say(f"{found.result.name} is ready.")
         else:
-            work.clear()
-            self._withdraw()
-            self._say(found.words)
+            self._refuse(work, found.words)
 
     def _offer(self, work: ExportTask) -> None:
         """The new file instead of the one before."""
         if self._ready is not None:
             self._ready.clear()
         self._ready = work
-        words = f"Download {work.name} ({_size(work.path)})"
+        words = f"Download {work.name} ({work.path.stat().st_size / 1e6:.2f} MB)"
         self.download.param.update(data="", filename=work.name, label=words, visible=True)
 
-    def _withdraw(self) -> None:
+    def _refuse(self, work: ExportTask, words: str) -> None:
         """Offer no file with an error: it would be taken for the one that was asked for."""
+        work.clear()
         self.download.visible = False
+        self._say(words)
 
     def _cancel(self) -> None:
         if self.work is not None and not self.work.over:  # a click may come when the file is just ready
@@ -426,11 +429,8 @@ class ExportPanel:
 
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
-        in_a_while(FREE_AFTER_S, self._slot.doc, self._free)
+        in_a_while(FREE_AFTER_S, self._doc, lambda: self.download.param.update(data=""))
         return self._ready.path
-
-    def _free(self) -> None:
-        self.download.data = ""
 
     def stop(self) -> None:
         """The page is closed: end the work and delete the files."""
@@ -439,7 +439,7 @@ class ExportPanel:
                 work.cancel()
 
     def _say(self, words: str) -> None:
-        self.said.object = f'<span role="status" class="pmdviz-export-status">{html.escape(words)}</span>'
+        self.said.object = widgets.spoken(words, "pmdviz-export-status")
 
 
 def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
@@ -448,11 +448,6 @@ def lost_words(lost: Mapping[str, Sequence[str]]) -> str:
         return ""
     kinds = " and ".join(suffix[1:].upper() for suffix in lost)
     command = install_command(dict.fromkeys(module for modules in lost.values() for module in modules))
-    return (
-        f'<div class="pmdviz-export-lost">{kinds} cannot be chosen here: a library is not installed. In a terminal of '
-        f"the computer that serves this page: <code>{html.escape(command)}</code> Then reload the page.</div>"
-    )
-
-
-def _size(path: Path) -> str:
-    return f"{path.stat().st_size / 1e6:.2f} MB"
+    words = f"{kinds} cannot be chosen here: a library is not installed. In a terminal of the computer that serves"
+    how = f"this page: <code>{html.escape(command)}</code> Then reload the page."
+    return f'<div class="pmdviz-export-lost">{words} {how}</div>'

@@ -17,16 +17,8 @@ from pmdviz.lab.links import NO_LESSON, LessonLink
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.task import TaskSlot, pool_for
-from pmdviz.lab.panels.lesson_card import (
-    NEXT_CLOSED,
-    LessonCard,
-    Standing,
-    StepControls,
-    is_closed,
-    may_leave,
-    parts_of,
-    told,
-)
+from pmdviz.lab.panels import lesson_card
+from pmdviz.lab.panels.lesson_card import LessonCard, Standing
 from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.playing import Judgement, judged
@@ -34,8 +26,8 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import DEMOS, find_lesson, following
 
 if TYPE_CHECKING:
-    from pmdviz.lab.pages.laboratory import Lab
-    from pmdviz.lab.pages.page import Page, Seen
+    from pmdviz.lab.laboratory import Lab
+    from pmdviz.lab.page import Page, Seen
     from pmdviz.serve.pages import Tabs
 
 # What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
@@ -56,21 +48,14 @@ def resume(guide: Guide, message: Message) -> None:
 def answer(guide: Guide, message: Message) -> None:
     """Store an answer."""
     part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
-    guide.progress = guide.progress.answer(part, message.get("value"), confidence)
-    guide.publish("")
-    guide.watch.look()
+    guide.store(guide.progress.answer(part, message.get("value"), confidence))
+    guide.look()
 
 
 def reveal(guide: Guide) -> None:
     """Reveal the step, and play its run."""
     guide.reveal()
     guide.place.play()
-
-
-def hint(guide: Guide) -> None:
-    """Open the next hint."""
-    guide.progress = guide.progress.hint()
-    guide.publish("")
 
 
 def solution(guide: Guide) -> None:
@@ -88,8 +73,7 @@ def solution(guide: Guide) -> None:
 
 def link(guide: Guide) -> None:
     """Copy the link to this attempt."""
-    last = guide.lab.last
-    if last is not None and guide.step.score is not None:
+    if (last := guide.lab.last) is not None and guide.step.score is not None:
         query = links.attempt_query(guide.progress.lesson.name, guide.step.name, last.recipe)
         guide.lab.screen.actions.put_on_clipboard(query)
         guide.publish(COPIED)
@@ -99,15 +83,15 @@ def go_on(guide: Guide) -> None:
     """To the next step."""
     progress = guide.progress
     stopped = progress.is_revealed and progress.may_go_on() and not guide.place.at_work  # a run that failed has no end
-    if stopped or may_leave(progress, guide.standing):
+    if stopped or lesson_card.may_leave(progress, guide.standing):
         guide.go_on()
     else:
-        guide.publish(NEXT_CLOSED)
+        guide.publish(lesson_card.NEXT_CLOSED)
 
 
 ACTS: dict[str, Callable[[Guide], bool | None]] = {
     "reveal": reveal,
-    "hint": hint,
+    "hint": lambda guide: guide.store(guide.progress.hint()),
     "solution": solution,
     "link": link,
     "next": go_on,
@@ -137,8 +121,6 @@ def do(guide: Guide, message: Message) -> None:
             guide.publish(f"{words[0].upper()}{words[1:]}.")
 
 
-# What the pages ask of a lesson and tell it: whether Play is open, and what the run says of the step.
-
 FAILED = "this run could not be judged; restart the step, and if it happens again, tell your teacher"
 STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
 FIXED = ("reseed", "undo")  # acts that take another run than the step's
@@ -146,113 +128,6 @@ FIXED_WORDS = "This step keeps its seed and its run."
 FIRST_ANSWER = "Submit your answer first, then press Play."
 LOOK_EVERY_S = 0.4  # at a goal, while the run plays
 BESIDE = ("lab", "race", "theory")  # pages with which a lesson is seen
-
-
-class Watch:
-    """The gate of the pages and the judge of what they show, for a `guide` that has the progress."""
-
-    def __init__(self, guide: Guide) -> None:
-        self._guide, self._pace = guide, Throttle(LOOK_EVERY_S)
-        self._work = TaskSlot(queues=True)
-        self._asked: Hashable = None  # the last judged frame
-
-    def forget(self) -> None:
-        """Nothing that was asked is of interest any more."""
-        self._work.let_go()
-        self._asked = None
-
-    def hook(self, name: str, page: Page) -> None:
-        """Listen to a page that was built."""
-        if name in BESIDE:
-            page.gate = self.may
-            page.on_show = lambda shown: self.follow(name, shown)
-
-    def may(self, act: str) -> bool:
-        """Whether a page may do this now; stepping on with an answer stored reveals the step."""
-        if not self._guide.is_open or self._guide.progress.done:
-            return True
-        if act in FIXED and "seed" not in self._guide.step.controls:
-            self._guide.publish(FIXED_WORDS)
-            return False
-        if act not in STEPPING:
-            return True
-        if self._guide.progress.is_revealed:
-            return self._may_replay(act)
-        if is_closed(self._guide.progress, self._guide.standing):
-            self._guide.publish(FIRST_ANSWER)
-            return False
-        if self._guide.step.question is not None or self._guide.step.hide:
-            self._guide.reveal()
-        return self._may_replay(act)
-
-    def _may_replay(self, act: str) -> bool:
-        """A replay repeats all changes of settings; a step with settings begins with these instead."""
-        if not self._guide.step.controls or act not in ("toggle", "replay"):
-            return True
-        return not self._guide.place.play_again(only_if_over=act == "toggle")
-
-    def follow(self, name: str, shown: Seen) -> None:
-        """A page has drawn something."""
-        if isinstance(shown, ExperimentResult):
-            self._guide.places["theory"].found(shown)
-        if self._guide.is_open and name == self._guide.place.tab:
-            self._guide.close()
-            self._guide.show_controls()
-            self.look()
-            if name == "lab":
-                self._guide.places["lab"].hurry()
-
-    def look(self) -> None:
-        """Have the run on show judged, where there is something to judge."""
-        moment = self._guide.place.moment()
-        if moment is None or self._guide.progress.done:
-            return
-        now = self._guide.standing
-        replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
-        seen: dict[str, Any] = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
-        standing = replace(now, foreign=self._foreign(), **seen)
-        if standing.at_end and not now.at_end:
-            standing = replace(standing, found=Judgement())  # the one so far is not of the end
-        if standing != self._guide.standing:
-            self._guide.standing = standing
-            self._guide.publish()
-        wanted = self._guide.step.goal is not None and moment.at_rest
-        if moment.at_end or (wanted and self._pace.is_due(time.monotonic(), moment.playing)):
-            progress = self._guide.progress
-            asked = moment.key, progress.to_json()
-            if asked != self._asked:
-                self._asked = asked
-                self._work.compute(
-                    pool_for(0.0),
-                    lambda: judged(progress, moment.scope(), moment.at_end),
-                    partial(self._accept, of=progress),
-                    lambda words: self._accept(Judgement(trouble=FAILED)),
-                )
-
-    def _foreign(self) -> tuple[str, ...]:
-        """The changed settings that a challenge fixes."""
-        if self._guide.step.score is None or self._guide.lab.last is None:
-            return ()
-        return tuple(differences(self._guide.progress.lesson, self._guide.step, self._guide.lab.last.recipe))
-
-    def _accept(self, found: Judgement, of: Progress | None = None) -> None:
-        """Store the verdicts on the present step."""
-        if not self._guide.is_open:
-            return
-        if of is not None and of != self._guide.progress:  # another answer meanwhile
-            self.look()
-            return
-        progress, fair = self._guide.progress, not self._guide.standing.foreign
-        for part, verdict in found.verdicts.items():
-            progress = progress.judged(part, verdict)
-        if found.reached and fair:
-            progress = progress.reach()
-        if found.score is not None and fair and not self._guide.standing.replayed:
-            progress = progress.score(found.score)
-        self._guide.progress, self._guide.standing = progress, replace(self._guide.standing, found=found)
-        self._guide.publish()
-        if found.verdicts:  # the parts hidden until then may be shown now
-            self.look()
 
 
 # A lesson as a script for a lecture hall: its steps part by part, the gates open.
@@ -269,7 +144,7 @@ class Script:
     @property
     def part(self) -> str:
         """The part of the step that is shown; "" for all of them."""
-        return parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
+        return lesson_card.parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
 
     def present(self, on: bool) -> None:
         """One part at a time, or all of them again."""
@@ -291,7 +166,7 @@ class Script:
         if self.part == "reveal" and guide.place.at_work:
             guide.publish(PLAYING)
             return
-        if self._at + 1 >= len(parts_of(guide.progress)):
+        if self._at + 1 >= len(lesson_card.parts_of(guide.progress)):
             guide.go_on()
             return
         self._at += 1
@@ -308,11 +183,11 @@ class Script:
         if self._at > 0 and not guide.progress.done:
             self._at -= 1
         elif guide.go_back():
-            self._at = len(parts_of(guide.progress)) - 1
+            self._at = len(lesson_card.parts_of(guide.progress)) - 1
         guide.show_part()
 
 
-# The lesson of one browser session.
+# The lesson of one browser session: it has the progress, the gate of the pages, and the judge of what they show.
 
 BROKEN = "What this browser kept of the lesson cannot be used: {}. The lesson starts from the beginning."
 
@@ -333,9 +208,10 @@ class Guide:
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
-        self.controls = StepControls(own.turn_knob, own.turn_option, own.turn_part)
+        self.controls = lesson_card.StepControls(own.turn_knob, lab.setup.turn_option, own.turn_part)
         self.card: LessonCard | None = None
-        self.watch = Watch(self)
+        self._pace, self._work = Throttle(LOOK_EVERY_S), TaskSlot(queues=True)
+        self._asked: Hashable = None  # the last judged frame
         self._skip, self._came_by = False, NO_LESSON
         lab.on_refused = lambda error: self.is_open and self.controls.refuse(error)
 
@@ -362,7 +238,7 @@ class Guide:
         if self.card is None:
             self.card = LessonCard(partial(do, self), form=self.controls.form, css_classes=["pmdviz-lesson"])
             self.on_card(self.card)
-        self.card.ask(lesson.name)
+        self.card.asked = {"lesson": lesson.name, "serial": self.card.asked.get("serial", 0) + 1}
 
     def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
         """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""
@@ -376,7 +252,6 @@ class Guide:
         if not self.is_open:
             self._keep(before if link.name else "")
         self.progress = progress
-        self.script.begin()
         self.enter(shown=link.has_run, begins=not link.has_run, said=said, replayed=link.attempt)
 
     def _keep(self, before: str) -> None:
@@ -397,7 +272,7 @@ class Guide:
         if not self.is_open:
             return
         self.progress = None
-        self.watch.forget()
+        self.forget()
         self.close()
         for place in self.places.values():
             place.give_back()
@@ -423,12 +298,14 @@ class Guide:
 
     def enter(self, shown: bool = False, begins: bool = True, said: str = "", replayed: bool = False) -> None:
         """Show the present step; `shown`: the page shows what it is about, which with `begins` may begin again."""
-        self.watch.forget()
+        self.forget()
+        self.script.begin()
+        after = following(self.progress.lesson)
         self.standing = Standing(
             may_skip=self.may_pass,
             part=self.script.part,
             replayed=replayed,
-            following=_following(self.progress.lesson),
+            following=(after.name, after.title) if after else (),
             listed="lessons" in self.pages.names,
             said=said,
         )
@@ -440,26 +317,23 @@ class Guide:
             place.begin(showing)
         self.publish()
         self.on_open(True)
-        self.watch.look()
+        self.look()
 
     def go_on(self) -> None:
         """To the next step, or the end."""
         self.progress = self.progress.go_on(self.may_pass)
-        self.script.begin()
         self.enter(shown=self.progress.done or not self.step.shows)
 
     def go_back(self) -> bool:
         """To the step before; False at the first one."""
         before, self.progress = self.progress, self.progress.go_back()
         if self.progress is not before:
-            self.script.begin()
             self.enter(shown=before.done, begins=False)
         return self.progress is not before
 
     def begin_again(self) -> None:
         """From the first step, without the answers; scores stay."""
         self.progress = replace(Progress.begin(self.progress.lesson), scores=self.progress.scores)
-        self.script.begin()
         self.enter()
 
     def open_following(self) -> None:
@@ -469,9 +343,13 @@ class Guide:
 
     def reveal(self) -> None:
         """From now on the answer stays, and what the step shows may be seen."""
-        self.progress = self.progress.reveal(self.may_pass)
+        self.store(self.progress.reveal(self.may_pass))
+        self.look()
+
+    def store(self, progress: Progress) -> None:
+        """What the learner has done so far."""
+        self.progress = progress
         self.publish("")
-        self.watch.look()
 
     def show_part(self) -> None:
         """The part of the step that a presenter is at, or all of it."""
@@ -484,15 +362,113 @@ class Guide:
         if said is not None:
             self.standing = replace(self.standing, said=said)
         kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
-        self.card.param.update(told=told(self.progress, self.standing), kept=kept)
+        self.card.param.update(told=lesson_card.told(self.progress, self.standing), kept=kept)
         shown = self.script.on and self.progress.is_revealed and self.script.part != "reveal"
         self.places["lab"].hide(() if shown else self.progress.hidden)
         self.close()
         self.show_controls()
 
+    # What the pages ask of it and tell it: whether Play is open, and what the run says of the step
+
+    def forget(self) -> None:
+        """Nothing that was asked is of interest any more."""
+        self._work.let_go()
+        self._asked = None
+
+    def hook(self, name: str, page: Page) -> None:
+        """Listen to a page that was built."""
+        if name in BESIDE:
+            page.gate = self.may
+            page.on_show = lambda shown: self.follow(name, shown)
+
+    def may(self, act: str) -> bool:
+        """Whether a page may do this now; stepping on with an answer stored reveals the step."""
+        if not self.is_open or self.progress.done:
+            return True
+        if act in FIXED and "seed" not in self.step.controls:
+            self.publish(FIXED_WORDS)
+            return False
+        if act not in STEPPING:
+            return True
+        if self.progress.is_revealed:
+            return self._may_replay(act)
+        if lesson_card.is_closed(self.progress, self.standing):
+            self.publish(FIRST_ANSWER)
+            return False
+        if self.step.question is not None or self.step.hide:
+            self.reveal()
+        return self._may_replay(act)
+
+    def _may_replay(self, act: str) -> bool:
+        """A replay repeats all changes of settings; a step with settings begins with these instead."""
+        if not self.step.controls or act not in ("toggle", "replay"):
+            return True
+        return not self.place.play_again(only_if_over=act == "toggle")
+
+    def follow(self, name: str, shown: Seen) -> None:
+        """A page has drawn something."""
+        if isinstance(shown, ExperimentResult):
+            self.places["theory"].found(shown)
+        if self.is_open and name == self.place.tab:
+            self.close()
+            self.show_controls()
+            self.look()
+            if name == "lab":
+                self.places["lab"].hurry()
+
+    def look(self) -> None:
+        """Have the run on show judged, where there is something to judge."""
+        moment = self.place.moment()
+        if moment is None or self.progress.done:
+            return
+        now = self.standing
+        replayed = now.replayed and not (now.at_end and not moment.at_end)  # until a run of one's own begins
+        seen: dict[str, Any] = {"at_end": moment.at_end, "playing": moment.playing, "replayed": replayed}
+        challenged = self.step.score is not None and self.lab.last is not None
+        changed = differences(self.progress.lesson, self.step, self.lab.last.recipe) if challenged else ()
+        standing = replace(now, foreign=tuple(changed), **seen)  # a challenge fixes these settings
+        if standing.at_end and not now.at_end:
+            standing = replace(standing, found=Judgement())  # the one so far is not of the end
+        if standing != now:
+            self.standing = standing
+            self.publish()
+        wanted = self.step.goal is not None and moment.at_rest
+        if moment.at_end or (wanted and self._pace.is_due(time.monotonic(), moment.playing)):
+            progress = self.progress
+            asked = moment.key, progress.to_json()
+            if asked != self._asked:
+                self._asked = asked
+                self._work.compute(
+                    pool_for(0.0),
+                    lambda: judged(progress, moment.scope(), moment.at_end),
+                    partial(self._accept, of=progress),
+                    lambda words: self._accept(Judgement(trouble=FAILED)),
+                )
+
+    def _accept(self, found: Judgement, of: Progress | None = None) -> None:
+        """Store the verdicts on the present step."""
+        if not self.is_open:
+            return
+        if of is not None and of != self.progress:  # another answer meanwhile
+            self.look()
+            return
+        progress, fair = self.progress, not self.standing.foreign
+        for part, verdict in found.verdicts.items():
+            progress = progress.judged(part, verdict)
+        if found.reached and fair:
+            progress = progress.reach()
+        if found.score is not None and fair and not self.standing.replayed:
+            progress = progress.score(found.score)
+        self.progress, self.standing = progress, replace(self.standing, found=found)
+        self.publish()
+        if found.verdicts:  # the parts hidden until then may be shown now
+            self.look()
+
+    # What it shows
+
     def close(self) -> None:
         """Close Play on the pages, or open it."""
-        on = self.is_open and is_closed(self.progress, self.standing)
+        on = self.is_open and lesson_card.is_closed(self.progress, self.standing)
         for name in ("lab", "race"):
             if name in self.pages.built:
                 self.pages.built[name].playback.close(on)
@@ -522,9 +498,3 @@ def _read(before: str) -> links.Link | None:
         return link if link.recipe is not None and limits.check(link.recipe) else None
     except InputError:
         return None
-
-
-def _following(lesson: Lesson) -> tuple[str, ...]:
-    """Name and title of the lesson after this one in the list; () for none."""
-    found = following(lesson)
-    return () if found is None else (found.name, found.title)

@@ -14,25 +14,17 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import BUDGET_OF, SEED, refused
-from pmdviz.lab.controls.widgets import Component, KnobForm, Turn
 from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.setup import BUDGET_OF, SEED, refused
+from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
+from pmdviz.lessons import words
 from pmdviz.lessons.answers import lesson_sheet
-from pmdviz.lessons.lesson import CONFIDENCES, Ask, Verdict
+from pmdviz.lessons.lesson import CONFIDENCES, Ask
 from pmdviz.lessons.playing import Judgement, may_tell
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import DEMOS
-from pmdviz.lessons.words import (
-    goal_words,
-    grade_words,
-    inline,
-    markdown,
-    plain,
-    score_words,
-    summary,
-    values_words,
-)
+from pmdviz.lessons.words import plain
 
 
 class LessonCard(Component):
@@ -46,10 +38,6 @@ class LessonCard(Component):
 
     _esm = css.MAKE + css.static("lesson.js")
     _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
-
-    def ask(self, lesson: str) -> None:
-        """Ask the browser for what it keeps of a lesson."""
-        self.asked = {"lesson": lesson, "serial": self.asked.get("serial", 0) + 1}
 
 
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
@@ -130,7 +118,7 @@ def parts_of(progress: Progress) -> list[str]:
 def told(progress: Progress, standing: Standing) -> dict[str, Json]:
     """All that the card shows."""
     lesson, step = progress.lesson, progress.step
-    place = lesson.places[step.name]
+    place, parts, part = lesson.places[step.name], parts_of(progress), standing.part
     first = place == 0 and len(progress.path) == 1
     return {
         "lesson": lesson.name,
@@ -138,28 +126,33 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
         "count": f"Step {place + 1} of {len(lesson.steps)}",
         "key": f"{lesson.name}/{len(progress.path)}/{step.name}/{progress.done}",
         "title": "The end" if progress.done else plain(step.title),
-        "part": standing.part,
-        "part_words": _part_words(progress, standing),
-        "text": [*(markdown(lesson.text) if first else []), *markdown(step.text)],
+        "part": part,  # where a presenter is within the step
+        "part_words": f"part {parts.index(part) + 1} of {len(parts)}" if part in parts and not progress.done else "",
+        "text": [*(words.markdown(lesson.text) if first else []), *words.markdown(step.text)],
         "asks": {
-            part: _ask(progress, standing, part, ask)
-            for part, ask in step.asks.items()
-            if part == "question" or progress.is_revealed
+            name: _ask(progress, standing, name, ask)
+            for name, ask in step.asks.items()
+            if name == "question" or progress.is_revealed
         },
         "closed": ANSWER_FIRST if is_closed(progress, standing) else "",
-        "reveal": _reveal(progress, standing),
+        "reveal": {  # the button, and what it opens; where there is nothing to open, Play does the same
+            "label": "Reveal" if step.question is not None or not step.hide else "Play the run",
+            "offered": bool(step.asks or step.reveal) and not progress.is_revealed,
+            "closed": is_closed(progress, standing),
+            "text": words.markdown(step.reveal) if progress.is_revealed and not progress.hidden else [],
+        },
         "verdict_waits": _waits(progress, standing),
         "diagnosis": standing.found.diagnosis if may_tell(progress) else "",
         "goal": _goal(progress, standing),
         "score": _score(progress, standing),
-        "hints": [inline(hint.say) for hint in step.hints[: progress.open_hints]],
+        "hints": [words.inline(hint.say) for hint in step.hints[: progress.open_hints]],
         "num_hints": len(step.hints),
         "solution": bool(step.solution),
         "controls": bool(step.controls),
         "may_go_on": may_leave(progress, standing),
         "may_go_back": progress.done or len(progress.path) > 1,
         "next": "Finish" if progress.following is None else "Next",
-        "done": summary(progress) if progress.done else [],
+        "done": words.summary(progress) if progress.done else [],
         "sheet": lesson_sheet(progress) if progress.done and lesson.name not in DEMOS else {},
         "is_done": progress.done,
         "following": [*standing.following],
@@ -172,43 +165,21 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
     }
 
 
-def _part_words(progress: Progress, standing: Standing) -> str:
-    """Where a presenter is within the step."""
-    parts, part = parts_of(progress), standing.part
-    return f"part {parts.index(part) + 1} of {len(parts)}" if part in parts and not progress.done else ""
-
-
 def _ask(progress: Progress, standing: Standing, part: str, ask: Ask) -> dict[str, Json]:
     answer, verdict = progress.answer_to(part), progress.verdict_on(part)
     right, why = standing.found.right.get(part, ((), ""))
     shown = verdict is not None or (bool(standing.part) and progress.is_revealed)  # a presenter has stored none
-    said: list[Json] | None = ["right", "", inline(why)] if shown and why else None
+    said: list[Json] | None = ["right", "", words.inline(why)] if shown and why else None
     if answer is not None and verdict is not None:
-        said = _verdict(verdict, answer.confidence)
+        said = [verdict.grade.lower(), words.grade_words(verdict, answer.confidence), words.inline(verdict.words)]
     return {
-        "text": inline(ask.text),
-        "options": [[letter, inline(one.say), shown and letter in right] for letter, one in ask.options.items()],
+        "text": words.inline(ask.text),
+        "options": [[letter, words.inline(one.say), shown and letter in right] for letter, one in ask.options.items()],
         "unit": ask.number.unit if ask.number is not None else "",
         "confidences": [*CONFIDENCES] if ask.confidence else [],
         "stored": None if answer is None else [str(answer.value), answer.confidence],
         "locked": verdict is not None or (part == "question" and progress.is_revealed and answer is not None),
         "verdict": said,
-    }
-
-
-def _verdict(verdict: Verdict, confidence: str) -> list[Json]:
-    """The grade, its words, and why."""
-    return [verdict.grade.lower(), grade_words(verdict, confidence), inline(verdict.words)]
-
-
-def _reveal(progress: Progress, standing: Standing) -> dict[str, Json]:
-    """The button, and what it opens; where there is nothing to open, Play does the same."""
-    step, revealed = progress.step, progress.is_revealed
-    return {
-        "label": "Reveal" if step.question is not None or not step.hide else "Play the run",
-        "offered": bool(step.asks or step.reveal) and not revealed,
-        "closed": is_closed(progress, standing),
-        "text": markdown(step.reveal) if revealed and not progress.hidden else [],
     }
 
 
@@ -225,10 +196,10 @@ def _goal(progress: Progress, standing: Standing) -> Mapping[str, Json]:
     goal = progress.step.goal
     if goal is None:
         return {}
-    reached, now = progress.step.name in progress.reached, values_words(standing.found.values)
+    reached, now = progress.step.name in progress.reached, words.values_words(standing.found.values)
     over = standing.at_end and not standing.playing
     state = REACHED if reached else (NOT_REACHED if over else NOT_YET).format(now) if now else ""
-    return {"words": GOAL.format(goal_words(goal)), "state": state, "reached": reached}
+    return {"words": GOAL.format(words.goal_words(goal)), "state": state, "reached": reached}
 
 
 def _score(progress: Progress, standing: Standing) -> str:
@@ -238,13 +209,13 @@ def _score(progress: Progress, standing: Standing) -> str:
     if standing.foreign:
         return NO_ATTEMPT.format(", ".join(name.replace("_", " ") for name in standing.foreign))
     best = progress.scores.get(progress.step.name)
-    beside = f" Best: {score_words(best)}." if best is not None else ""
+    beside = f" Best: {words.score_words(best)}." if best is not None else ""
     if not standing.at_end:
         return f"Score: at the end of the budget.{beside}"
     if standing.found.score is None:
         return f"{COMPUTING}{beside}"
     came = " (replayed from the link)" if standing.replayed else ""
-    return f"Score {score_words(standing.found.score)}{came}.{beside}"
+    return f"Score {words.score_words(standing.found.score)}{came}.{beside}"
 
 
 # The settings of a lesson's step: knobs, options of the target, seed and budget that the learner may turn.
@@ -257,12 +228,7 @@ BUDGET = replace(
 class StepControls:
     """One form. A change goes by `knob(name, value)`, `option(name, value)` or `part(name, value)`."""
 
-    def __init__(
-        self,
-        knob: Turn,
-        option: Turn,
-        part: Turn,
-    ) -> None:
+    def __init__(self, knob: Turn, option: Turn, part: Turn) -> None:
         self._ways = {"knobs": knob, "target_options": option, "parts": part}
         self._kinds: dict[str, str] = {}
         self._made: tuple[tuple[str, ...], type[Knobs], type[Knobs], Recipe] | None = None

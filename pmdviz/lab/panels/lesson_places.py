@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from pmdviz.engine.frame import Frame
@@ -16,10 +17,10 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.experiments.running import ExperimentResult
 from pmdviz.expressions import Scope
 from pmdviz.knobs import Value
-from pmdviz.lab.controls.sharing import of_preset
 from pmdviz.lab.links import Asked, Link
 from pmdviz.lab.loop.live import FAST, PACES
 from pmdviz.lab.loop.runner import Runner, Snapshot
+from pmdviz.lab.panels.sharing import of_preset
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
@@ -30,8 +31,8 @@ from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
 
 if TYPE_CHECKING:
-    from pmdviz.lab.controls.commands import Kept
-    from pmdviz.lab.pages.laboratory import Lab
+    from pmdviz.lab.laboratory import Lab
+    from pmdviz.lab.panels.commands import Kept
     from pmdviz.serve.pages import Tabs
 
 
@@ -117,7 +118,7 @@ class LabPlace:
     def keep(self) -> None:
         """The run as it stands, its traces and its speed."""
         self._look = self.lab.screen.group.value, self.lab.playback.speed.value
-        self.lab.commands.keep(self._put)
+        self.lab.commands.keep(partial(setattr, self, "_kept"))
         self.lab.playback.speed.value = FAST.name  # there is a word to wait for
 
     def hurry(self) -> None:
@@ -130,9 +131,6 @@ class LabPlace:
             self._hurried = True
             wanted = last.frame.iteration / share / FRAMES
             speed.value = next((pace for pace in LONG if pace.a_frame >= wanted), LONG[-1]).name
-
-    def _put(self, kept: Kept) -> None:
-        self._kept = kept
 
     def hide(self, parts: Collection[str], shown: str = "") -> None:
         """Hide these parts of the page and the second traces, unless these are `shown`; show the others."""
@@ -156,7 +154,6 @@ class LabPlace:
             self.lab.live.do("restart", self._restart)
 
     def _restart(self, runner: Runner) -> Snapshot:
-        """Runs in the worker."""
         snapshot = runner.restart()
         self._begun()
         return snapshot
@@ -229,10 +226,6 @@ class LabPlace:
         over = runner.session.done
         snapshot = runner.set(values)
         return runner.restart() if over else snapshot
-
-    def turn_option(self, name: str, value: Value) -> None:
-        """A run on the target with this option."""
-        self.lab.commands.begin("new option", option=(name, value))
 
     def turn_part(self, name: str, value: Value) -> None:
         """A run with this seed or budget."""

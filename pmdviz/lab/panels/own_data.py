@@ -5,11 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from typing import NamedTuple
 
 import param
-from bokeh.document import Document
 
 from pmdviz.data.cells import MOST_BYTES, MOST_CLASSES, NUMBERS, Cells, Limits, cut, read_cells
 from pmdviz.data.tables import Table, hold
@@ -17,11 +15,11 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import Component
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.lab.panel_internals import handed
+from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import TARGETS, Target
 from pmdviz.targets.options import (
@@ -72,9 +70,7 @@ class OwnDataView(Component):
     busy = param.Boolean(default=False, doc="Whether the server is at work on the last message.")
     closes = param.Integer(default=0, doc="Raised by the server: a run with the data is being made.")
     opens = param.Integer(default=0, doc="Raised by the server: the run was refused, and the dialog says why.")
-    upload = param.String(
-        default="", doc="From the browser: a number, a file's name (of pasted rows none), a table in base64."
-    )
+    upload = param.String(default="", doc="From the browser: a number, a file's name or none, a table in base64.")
     most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
 
     _esm = css.MAKE + css.static("own_data.js", "own_data")
@@ -92,18 +88,10 @@ class OwnDataDialog:
         self._used: Table | None = None  # keeps the table held until the run does
         self._of_run: TableForm | None = None  # the form of the run's target
         self._target = ""  # another target that was proposed and taken
-        self._work = TaskSlot(queues=True)
+        self.work = TaskSlot(queues=True)
         most = min(limits.upload_bytes(), MOST_BYTES)
         self.view = OwnDataView(self._hear, most=most, visible=False, margin=(0, 0, 4, 0))
         self.view.param.watch(handed(lambda event: self._arrived(event.new)), "upload")
-
-    def start(self, doc: Document | None) -> None:
-        """The page's document."""
-        self._work.doc = doc
-
-    def stop(self) -> None:
-        """The page is closed."""
-        self._work.let_go()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: what its target takes, and that it has the table that was brought."""
@@ -136,23 +124,15 @@ class OwnDataDialog:
         self.view.opens += 1
         return True
 
-    def cancelled(self) -> None:
-        """The run that was to take the table was cancelled."""
-        self.refuse("Cancelled. Your previous data are still in use.")
-
     # What the browser says
 
     def _hear(self, message: Mapping[str, Json]) -> None:
-        if "closed" in message:
-            self._clear()
-        if "use" in message:
-            self._use()
-        if "fit" in message:
-            self._fit()
-        if "roles" in message:
-            self._roles(message["roles"])
-        if "scale" in message:
-            self._scale(message["scale"])
+        for name, act in (("closed", self._clear), ("use", self._use), ("fit", self._fit)):
+            if name in message:
+                act()
+        for name, choose in (("roles", self._roles), ("scale", self._scale)):
+            if name in message:
+                choose(message[name])
 
     def _arrived(self, upload: str) -> None:
         """A file or pasted rows, in base64: a message would be refused where it is large."""
@@ -161,15 +141,12 @@ class OwnDataDialog:
         self.view.upload = ""
         _, _, rest = upload.partition("\n")
         name, _, content = rest.partition("\n")
-        self._read(name or PASTED, partial(_bytes_of, content))
-
-    def _read(self, name: str, content: Callable[[], bytes]) -> None:
         form, most = self._form, self.view.most
 
         def act() -> tuple[Brought, Chosen | str]:
-            cells = read_cells(content(), Limits(most))
+            cells = read_cells(_bytes_of(content), Limits(most))
             roles = usual_roles(cells, form)
-            brought = Brought(name, cells, roles, should_scale(cells, roles, form))
+            brought = Brought(name or PASTED, cells, roles, should_scale(cells, roles, form))
             return brought, _tried(brought, form)
 
         self._ask(act)
@@ -203,15 +180,14 @@ class OwnDataDialog:
     def _ask(self, act: Callable[[], tuple[Brought, Chosen | str]]) -> None:
         self._chosen = None
         self.view.busy = True
-        self._work.compute(pool_for(READ_S), act, self._told, self._misfit)
+        self.work.compute(pool_for(READ_S), act, self._told, self._misfit)
 
     # What came out
 
     def _told(self, made: tuple[Brought, Chosen | str]) -> None:
         self._brought, found = made
-        misfit = found if isinstance(found, str) else ""
-        self._chosen = None if isinstance(found, str) else found
-        said = [] if isinstance(found, str) else [_count(found), *found.said, *held_out_words(found, self._form)]
+        self._chosen, misfit = (None, found) if isinstance(found, str) else (found, "")
+        said = _used_words(found, self._form) if isinstance(found, Chosen) else []
         offer = proposal(self._brought.cells, self._form)
         self.view.param.update(told=_plain(self._brought, said, misfit) | offer, busy=False)
 
@@ -226,7 +202,7 @@ class OwnDataDialog:
         if found is None or form is None or brought is None or self._used is not None:
             return
         self.view.busy = True
-        self._work.compute(
+        self.work.compute(
             pool_for(READ_S),
             lambda: hold(brought.name, found.columns, found.rows, _origin(brought, form), found.units),
             lambda table: self._start_run(table, form),
@@ -244,7 +220,7 @@ class OwnDataDialog:
 
     def _clear(self) -> None:
         """Drop a table that is not on show."""
-        self._work.let_go()
+        self.work.let_go()
         self._brought = self._chosen = None
         self._target = ""
         self.view.param.update(told=NOTHING, busy=False)
@@ -319,6 +295,12 @@ def held_out_of(n: int, form: TableForm) -> int:
     return max(form.held_out, n // HELD_OUT) if form.held_out else 0
 
 
+def _used_words(found: Chosen, form: TableForm | None) -> list[str]:
+    n, k = found.rows.shape
+    words = f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
+    return [words, *found.said, *held_out_words(found, form)]
+
+
 def held_out_words(found: Chosen, form: TableForm | None) -> list[str]:
     """How many of the rows are held out, where some are."""
     n = len(found.rows)
@@ -336,11 +318,6 @@ def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], 
         words = f"at least {form.held_out + 1} rows are needed, because some are held out to judge predictions"
         raise InputError(f"{words}; got {n}: add rows")
     return {"data": table.pin, **form.options(specs, n, len(table.columns), held_out)}
-
-
-def _count(found: Chosen) -> str:
-    n, k = found.rows.shape
-    return f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
 
 
 def _plain(brought: Brought, said: Sequence[str], misfit: str) -> dict[str, Json]:

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 import param
 from bokeh.core.property.descriptors import UnsetValueError
-from bokeh.document import Document
 from bokeh.events import Tap
 from bokeh.models import Plot
 
@@ -24,12 +23,12 @@ from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
-from pmdviz.lab.controls.widgets import Component
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.own_data import OwnDataDialog
 from pmdviz.lab.panels.screen import Screen
+from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
@@ -113,21 +112,17 @@ def _after(target: Target, rows: np.ndarray, edit: Edit) -> np.ndarray:
         return _without(rows, at)
     if len(rows) >= MOST_ROWS:
         raise InputError(f"a table may have {MOST_ROWS:,} rows, and this one has them: remove some first")
-    return np.insert(rows, len(rows) - _extra(target), _standardised(target, edit), axis=0)
+    values, units = edit.values, _units(target)
+    if edit.kind == ADD and units:  # fields take the table's original numbers
+        scaled = zip(values, units, strict=True)
+        values = tuple(round((value - mean) / sd, SCALED_TO) for value, (mean, sd) in scaled)
+    return np.insert(rows, len(rows) - _extra(target), values, axis=0)
 
 
 def _units(target: Target) -> tuple[tuple[float, float], ...]:
     """Mean and sd that the columns of the target's table had before it was standardised; () where it was not."""
     table = held(getattr(target.options, "data", ""))
     return table.units if table else ()
-
-
-def _standardised(target: Target, edit: Edit) -> tuple[float, ...]:
-    """The values of an observation as the rows have them: fields take the table's original numbers."""
-    units = _units(target)
-    if edit.kind != ADD or not units:
-        return edit.values
-    return tuple(round((value - mean) / sd, SCALED_TO) for value, (mean, sd) in zip(edit.values, units, strict=True))
 
 
 def _extra(target: Target) -> int:
@@ -228,13 +223,12 @@ class DataEditing:
     def _offer(self) -> None:
         """The switch where there is something to edit, with the fields of an observation."""
         target = self._target
-        can = self._data_shown and target is not None and can_be_edited(target)
-        if not can or target is None:
+        if not self._data_shown or target is None or not can_be_edited(target):
             self.view.param.update(visible=False, editing=False)
         else:
-            names, n = row_names(target), target.num_data
-            said = f"{n:,} data" if n != 1 else "1 observation"
-            self.view.param.update(visible=True, names=[*names], classed=target.predicts == "class", said=said)
+            said = f"{target.num_data:,} data" if target.num_data != 1 else "1 observation"
+            names, classed = [*row_names(target)], target.predicts == "class"
+            self.view.param.update(visible=True, names=names, classed=classed, said=said)
         self._draw_rug()
 
     def _draw_rug(self) -> None:
@@ -274,8 +268,7 @@ class DataEditing:
             low = at[1] <= RUG_SHARE * f.y_range.end
             self._ask(Edit(POINT, (x,), reach[:1] if low else ()))
         else:
-            values = (x, y, self._class) if self.view.classed else (x, y)
-            self._ask(Edit(POINT, values, reach))
+            self._ask(Edit(POINT, (x, y, self._class) if self.view.classed else (x, y), reach))
 
     def _ask(self, edit: Edit) -> None:
         """Have a run take it, together with what else waits by then."""
@@ -334,37 +327,26 @@ class Handles:
         self._target: Target | None = None
         self.hidden = False  # by a lesson: they are where the posterior is
         self._draw_moved = partial(stage.draw_below, "moved")
-        self._work = TaskSlot(queues=True)
+        self.work = TaskSlot(queues=True)
         self.view = HandlesView(self._hear, stage=stage.figure.id, css_classes=["pmdviz-handles"], sizing_mode=None)
-
-    def start(self, doc: Document | None) -> None:
-        """The page's document."""
-        self._work.doc = doc
-
-    def stop(self) -> None:
-        """The page is closed."""
-        self._work.let_go()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: another target has other handles, and another picture may have none."""
         target = snapshot.frame.target
-        seen = target, snapshot.scene, snapshot.pair, self.hidden
-        if self._seen is not None and all(a is b or a == b for a, b in zip(seen, self._seen, strict=True)):
+        if (seen := (target, snapshot.scene, snapshot.pair, self.hidden)) == self._seen:
             return
         self._seen, self._target = seen, target
         there = snapshot.scene.shows_theta and snapshot.pair == PLANE and not self.hidden
-        self._work.let_go()
+        self.work.let_go()
         self._draw_moved()
         flat, names = target.dim == 1, target.parameter_names
-        self.view.param.update(
-            handles=_plain(target.handles()) if there else [],
-            axes=[names[0], "" if flat else names[1]] if there else ["", ""],
-            again=self.view.again + 1,
-        )
+        handles = _plain(target.handles()) if there else []
+        axes = [names[0], "" if flat else names[1]] if there else ["", ""]
+        self.view.param.update(handles=handles, axes=axes, again=self.view.again + 1)
 
     def forget(self) -> None:
         """The dragged handle goes back: the request was dropped."""
-        self._work.let_go()
+        self.work.let_go()
         self._draw_moved()
         self.view.again += 1
 
@@ -385,7 +367,7 @@ class Handles:
     def _drag(self, at: int, x: float, y: float, serial: int) -> None:
         self._pause()
         act, told = partial(moved, self._target, at, x, y), partial(self._follow, serial)
-        self._work.compute(pool_for(QUICK_S), act, told, lambda words: self.forget())
+        self.work.compute(pool_for(QUICK_S), act, told, lambda words: self.forget())
 
     def _follow(self, serial: int, found: Moved) -> None:
         self._draw_moved(found.lines)
@@ -410,38 +392,18 @@ class OwnProblem:
         screen.options.insert(1, self.editing.view)
         screen.on_data, screen.on_data_view = self.editing.look, self.editing.watch
 
-    def start(self, doc: Document | None) -> None:
-        """The page's document."""
-        self.dialog.start(doc)
-        self.handles.start(doc)
-
     def stop(self) -> None:
         """The page is closed."""
-        self.dialog.stop()
-        self.handles.stop()
+        self.dialog.work.let_go()
+        self.handles.work.let_go()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run."""
-        self.dialog.show(snapshot)
-        self.handles.show(snapshot)
-        self.editing.show(snapshot)
+        for part in (self.dialog, self.handles, self.editing):
+            part.show(snapshot)
 
-    def cancelled(self) -> None:
-        """The request was cancelled."""
-        self._take_back()
-        self.dialog.cancelled()
-
-    def failed(self, error: Exception) -> bool:
-        """A run failed; whether the dialog says why."""
-        self._take_back()
-        return self.dialog.refuse(str(error))
-
-    def refused(self, error: InputError) -> bool:
-        """A run was refused; whether the dialog says why."""
-        self._take_back()
-        return self.dialog.refuse(error.on_page)
-
-    def _take_back(self) -> None:
-        """The drag or click had no effect."""
+    def refuse(self, sentence: str) -> bool:
+        """The drag or click had no effect, because no run came of it; whether the dialog says why."""
         self.handles.forget()
         self.editing.forget()
+        return self.dialog.refuse(sentence)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import panel as pn
 import param
@@ -15,22 +15,24 @@ from panel.custom import JSComponent
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import SHORT, evaluations
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import PictureControls
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button, spoken, text
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.race_runner import ROWS
-from pmdviz.lab.panels.cards import Card, Sheet
+from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
+from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tile_words
-from pmdviz.scenes.stage import Scene, SceneChoice
+from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
 from pmdviz.views import RaceDifference, RaceTiles, RaceTraces
+
+if TYPE_CHECKING:
+    from pmdviz.lab.race import Race
 
 # A race in words: the status panel, and the rows of the table.
 
@@ -106,8 +108,7 @@ def _step(scene: RaceScene) -> str:
     between = f"{found.words}." if found is not None and found.words else ""  # of two methods which one is closer
     if scene.done:
         return " ".join(filter(None, ["Finished.", between, _below(scene)]))
-    slow = [tile.title for tile in scene.tiles if tile.slow]
-    if slow:
+    if slow := [tile.title for tile in scene.tiles if tile.slow]:
         return f"Waiting for {', '.join(slow)} (methods stay within one pass of each other)"
     ended = [tile.title for tile in scene.tiles if tile.ended]
     return f"Finished: {', '.join(ended)}" if ended else (between if scene.iteration else START)
@@ -151,9 +152,8 @@ def _cell(value: float | None) -> list[Any]:
 def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
     if entry is None or entry.get(f"{name}_mean") is None:
         return [None, "–"]
-    mean, spread = entry[f"{name}_mean"], entry[f"{name}_sd"]
+    mean, spread, alone = entry[f"{name}_mean"], entry[f"{name}_sd"], entry["runs_in_one_mode"]
     sd = "" if spread is None else f" ± {number(spread, 2)}"
-    alone = entry["runs_in_one_mode"]
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
@@ -192,14 +192,9 @@ AFTER = {
 
 def columns(shown: Sequence[Metric]) -> list[list[str]]:
     """Key, title and words of each column, with these metrics in the middle."""
-    middle = {slot: _measured(metric) for slot, metric in zip(SLOTS, shown, strict=False)}
+    middle = {slot: (one.label, whole_sentence(one.about)) for slot, one in zip(SLOTS, shown, strict=False)}
     first = shown[0].title if shown else ""
     return [[key, title.format(first), words] for key, (title, words) in {**BEFORE, **middle, **AFTER}.items()]
-
-
-def _measured(metric: Metric) -> tuple[str, str]:
-    """Title and words of a metric's column."""
-    return metric.label, whole_sentence(metric.about)
 
 
 class RaceTable(JSComponent):
@@ -227,7 +222,7 @@ class RaceInside(InsidePanel):
     """The inside of a step of one method, which a menu chooses; `look(name)` has it computed, None no longer."""
 
     def __init__(self, look: Callable[[str | None], None], freeze: Callable[[], None]) -> None:
-        self.entrant = select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
+        self.entrant = widgets.select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
         super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
 
     def _build(self) -> None:
@@ -236,11 +231,8 @@ class RaceInside(InsidePanel):
 
     def show(self, scene: RaceScene) -> None:
         """Follow the race; the chosen method stays as long as it races."""
-        options = {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)}
-        if self.entrant.options != options:
-            kept = self.entrant.value if self.entrant.value in scene.names else next(iter(scene.names), None)
-            self.entrant.param.update(options=options, value=kept)
-        if options:
+        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
+        if scene.tiles:
             super().show(scene)
 
 
@@ -252,32 +244,21 @@ SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
-    def __init__(
-        self,
-        playback: PlaybackBar,
-        cards: Sequence[Card],
-        bands: Callable[[int], None],
-        choose: Callable[[SceneChoice], None],
-        look_at_traces: Callable[[frozenset[str]], None],
-        recipe: RaceRecipe,
-    ) -> None:
+    def __init__(self, page: Race) -> None:
+        recipe, self._press_bands = page.recipe, page.press_bands
         shown = recipe.shown
-        self.picture, self._look_at_traces = PictureControls(choose), look_at_traces
+        self.picture = PictureControls(page.look_at)
+        self._look_at_traces = page.newest("look", "look_at_traces")
         self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
-        self.table = RaceTable(margin=0, columns=columns(shown))
-        self.playback = playback
+        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), page.playback
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
-        self.heading = text(
-            question_of(recipe),
-            css_classes=["pmdviz-race-heading"],
-            stylesheets=sheets,
-        )
+        self.heading = widgets.text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
         self.switches = LayerSwitches(self.tiles.toggle, self._colours)
         self.legend = self.switches.view
-        self.legend.append(text(COLOURS_SAY, margin=0, sizing_mode=None))
+        self.legend.append(widgets.text(COLOURS_SAY, margin=0, sizing_mode=None))
         self.legend.css_classes = ["pmdviz-legend", "pmdviz-race-legend"]
         packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
@@ -288,42 +269,38 @@ class RaceScreen(LiveScreen):
         self._last: RaceScene | None = None
         self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
-        self.view = self._layout(cards, self._options(bands))
+        self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
         self._choose_below(self.below.value)  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
-    def _options(self, bands: Callable[[int], None]) -> Any:
+    def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in CLOCKS.items()}
-        self.clock = select("Traces against", clocks, self._against, width=240, **look)
-        self.above = select("Upper trace", {}, self._choose_above, width=190, **look)
-        self.below = select("Lower trace", {}, self._choose_below, width=190, **look)
-        self.seeds = select("Bands over", SEEDS, value=8, width=120, **look)
-        self.band_button = small_button("Bands", lambda: bands(self.seeds.value))
-        self.band_words = text(margin=(4, 0))
+        self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
+        self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
+        self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
+        self.seeds = widgets.select("Bands over", SEEDS, value=8, width=120, **look)
+        self.band_button = widgets.small_button("Bands", lambda: self._press_bands(self.seeds.value))
+        self.band_words = widgets.text(margin=(4, 0))
         menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
-        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **WIDE)
-        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **WIDE)
+        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **widgets.WIDE)
+        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **widgets.WIDE)
 
-    def _layout(self, cards: Sequence[Card], options: Any) -> Any:
-        self.lower = pn.pane.Bokeh(None, **WIDE)  # of the difference or the second traces
+    def _layout(self, busy: widgets.Card) -> Any:
+        self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
         panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
-        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **WIDE)
-        below = self.legend, table, self.status, options, *(card.view for card in cards)
+        table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **widgets.WIDE)
+        below = self.legend, table, self.status, self._options(), busy.view
         parts = self.heading, *panes, self.lower, *below
-        return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **WIDE)
+        return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 
-    def open_sheets(self, settings: Sheet, share: Sheet, inside: RaceInside, said: Any) -> None:
+    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: RaceInside, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
-        buttons = [small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)] + [inside.button]
+        buttons = [widgets.small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
-        self.view.insert(1, pn.FlexBox(*buttons, gap="8px", **look))  # next to the heading
+        self.view.insert(1, pn.FlexBox(*buttons, inside.button, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
-
-    def make_room(self, on: bool) -> None:
-        """Whether a sheet is open on the right."""
-        self.view.css_classes = ["pmdviz-race", *(["pmdviz-with-sheet"] if on else [])]
 
     def _choose_above(self, name: str | None) -> None:
         """The metric of the first traces."""
@@ -360,8 +337,8 @@ class RaceScreen(LiveScreen):
             self._asked = chosen
             self._look_at_traces(chosen)
 
-    def _against(self, clock: str) -> None:
-        self._choose_clock(clock)
+    def _choose_clock(self, clock: str) -> None:
+        super()._choose_clock(clock)
         self._draw_difference()
 
     def _place(self, x: float) -> int | None:
@@ -412,11 +389,6 @@ class RaceScreen(LiveScreen):
             self.switches.name(tile_words(scene))
             self.switches.set_theme(*self._look)
 
-    def _offer(self, scene: RaceScene) -> None:
-        """The pictures that there are of the target by every entrant."""
-        methods = [METHODS[one.method] for one in scene.recipe.entrants]
-        self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
-
     def _mark(self, scene: RaceScene) -> None:
         """The changed knobs on the time line."""
         rounds, titles = [at for at, _ in scene.changed], [title for _, title in scene.changed]
@@ -430,10 +402,11 @@ class RaceScreen(LiveScreen):
             self.tiles.draw(scene, due)
             self._measure(scene.recipe)
             self._last = scene
-            self._offer(scene)
+            methods = [METHODS[one.method] for one in scene.recipe.entrants]
+            self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
             self._explain(scene.scene)
-            set_words(self.heading, question_of(scene.recipe))
+            widgets.set_words(self.heading, question_of(scene.recipe))
             self._mark(scene)
             if due:
                 self._draw_traces(scene)
@@ -447,22 +420,13 @@ class RaceScreen(LiveScreen):
     def say_bands(self, words: str, share: float | None) -> None:
         """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
         bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
-        label = "Bands" if share is None else "Cancel bands"
-        set_words(self.band_words, bar + spoken(words))
-        if self.band_button.label != label:
-            self.band_button.label = label
+        widgets.set_words(self.band_words, bar + widgets.spoken(words))
+        self.band_button.label = "Bands" if share is None else "Cancel bands"
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._look = dark, presenter
-        for view in (self.tiles, self.traces, self.second, self.difference):
-            if view is not None:
-                view.set_theme(dark, presenter)
+        self._dress(dark, presenter, self.tiles, self.difference)
         self.table.swatches = swatches(dark)
-        self.switches.set_theme(dark, presenter)
-        classes = ["pmdviz-statusbar"] + (["pmdviz-large"] if presenter else [])
-        if self.status.css_classes != classes:
-            self.status.css_classes = classes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import panel as pn
 import param
@@ -16,38 +16,29 @@ from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import PictureControls
-from pmdviz.lab.controls.sharing import Actions
-from pmdviz.lab.controls.widgets import WIDE, PlaybackBar, select, set_words, small_button
 from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
 from pmdviz.lab.loop.live import Throttle
-from pmdviz.lab.loop.locked import handed
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
-from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.panels.cards import Card
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
+from pmdviz.lab.panels.setup import PictureControls
+from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
+from pmdviz.lab.panels.widgets import WIDE, Card, select, set_classes, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
-from pmdviz.scenes import data_columns, style
+from pmdviz.scenes import data_columns, style, trace_columns
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
-from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import (
-    CLOCKS,
-    GROUPS,
-    Group,
-    Standing,
-    budget_drawn,
-    clocks_of,
-    columns_due,
-    first_group,
-    usual_clock,
-)
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene
+from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
+
+if TYPE_CHECKING:
+    from pmdviz.lab.page import LivePage
 
 # The words above the picture: the question, and a sentence.
 
@@ -75,8 +66,7 @@ class Heading(JSComponent):
 
     def show(self, method: Method, knobs: MethodKnobs, target: Target, preset: str = "") -> None:
         """The words on a method, its knobs and a target, with the question of a preset; nothing where they stay."""
-        shown = method, knobs, target, preset
-        if self._shown is not None and all(a is b or a == b for a, b in zip(shown, self._shown, strict=True)):
+        if (shown := (method, knobs, target, preset)) == self._shown:
             return
         self._shown = shown
         told = introduction.explanation(method, target)
@@ -99,7 +89,7 @@ def number_html(fields: Mapping[str, Value]) -> str:
     return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
 
 
-def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
+def number_fields(snapshot: Snapshot, group: trace_columns.Group) -> dict[str, str]:
     """The first column of a group now, and the value of independent draws; "" for a number that was not computed."""
     frame, name = snapshot.frame, next(iter(group.metrics))
     value = None
@@ -108,10 +98,8 @@ def number_fields(snapshot: Snapshot, group: Group) -> dict[str, str]:
     elif name in columns_due(GROUPS[snapshot.traces]):
         value = frame.metric(name)
     floor = frame.floors.get(next(iter(group.floors), ""))
-    return {
-        "value": "" if value is None else number(value),
-        "floor": "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}",
-    }
+    beside = "" if floor is None else f"{INDEPENDENT_DRAWS} {number(floor)}"
+    return {"value": "" if value is None else number(value), "floor": beside}
 
 
 # The legend of the stage, which switches its layers.
@@ -136,22 +124,16 @@ class LayerSwitches:
         self.boxes = {name: self._box(name) for name in (*LEGEND_ORDER, GHOST)}
         self.view = pn.Row(*self.boxes.values(), css_classes=["pmdviz-legend"], margin=0, stylesheets=[css.LEGEND])
         self.key = pn.pane.HTML("", css_classes=["pmdviz-key"], stylesheets=[css.KEY], margin=0)  # over the stage
-        for box in self.boxes.values():
-            box.param.watch(handed(lambda event: self._turned()), "value")
 
     def _turned(self) -> None:
-        self._show(self.seen)
+        self._show([name for name in (*LAYERS, GHOST) if self.boxes[name].value])
         self._write_key()
 
     def _box(self, name: str) -> pn.widgets.CheckBoxGroup:
-        sample = f"sample-{SAMPLES.get(name, 'dot')}"
-        look: dict[str, Json] = {"margin": 0, "css_classes": [sample], "stylesheets": [css.LAYER]}
-        return pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
-
-    @property
-    def seen(self) -> list[str]:
-        """The layers that are to be seen."""
-        return [name for name in (*LAYERS, GHOST) if self.boxes[name].value]
+        look: dict[str, Json] = {"margin": 0, "css_classes": [_sample(name)], "stylesheets": [css.LAYER]}
+        box = pn.widgets.CheckBoxGroup(options=[name], value=[name], inline=True, visible=False, **look)
+        box.param.watch(handed(lambda event: self._turned()), "value")
+        return box
 
     def name(self, words: Mapping[str, str]) -> None:
         """Take the words of a legend; a mark without one is not drawn."""
@@ -166,13 +148,13 @@ class LayerSwitches:
 
     def _write_key(self) -> None:
         """The words and colours of the layers over the stage, with nothing to press."""
-        seen = [(name, box) for name, box in self.boxes.items() if box.visible and box.value]
-        items = [
-            f'<span class="sample-{SAMPLES.get(name, "dot")}" style="--colour:{box.styles.get("--colour", "#888")}">'
-            f"<i></i>{html.escape(box.options[0])}</span>"
-            for name, box in seen
-        ]
-        set_words(self.key, "".join(items))
+        words = ""
+        for name, box in self.boxes.items():
+            if box.visible and box.value:
+                colour = box.styles.get("--colour", "#888")
+                sample = f'<span class="{_sample(name)}" style="--colour:{colour}"><i></i>'
+                words += f"{sample}{html.escape(box.options[0])}</span>"
+        set_words(self.key, words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
@@ -181,6 +163,11 @@ class LayerSwitches:
             box.styles = {"--colour": colours[COLOURS.get(name, name)]}
         self.view.styles = self.key.styles = {"--text": style.theme(dark).text, "--px": f"{px}px"}
         self._write_key()
+
+
+def _sample(name: str) -> str:
+    """The class of the sample of a layer."""
+    return f"sample-{SAMPLES.get(name, 'dot')}"
 
 
 SECOND = "kl"  # the traces below the first ones
@@ -194,8 +181,12 @@ IMAGE_S = 0.1  # an image behind the lines repaints the axes too
 class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
+    view: pn.Column
     traces: Any  # the first and the second traces
     second: Any
+    switches: LayerSwitches
+    _tell: Callable[[Shown, bool], None]  # the status of a moment, and whether it plays
+    _place: Callable[[float], int | None]  # on the time line, at a place on the axis of the traces; None before the run
     _visit: Callable[[int, bool], None] = staticmethod(lambda place, roughly: None)
 
     def _connect(
@@ -206,20 +197,12 @@ class LiveScreen(Generic[Shown]):
         self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
         self.sender = FrameSender(self.ack, packed, self.status, self._html)
-        self.extra, self._main = "", figure
+        self.extra, self._main, self._marks = "", figure, frozenset[str]()
         self._hear(self.traces, self.second)
 
     def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself."""
         return fields_html(fields)
-
-    def _tell(self, shown: Shown, playing: bool) -> None:
-        """The status of a moment."""
-        raise NotImplementedError
-
-    def _place(self, x: float) -> int | None:
-        """The place on the time line at a place on the axis of the traces; None where nothing has been run."""
-        raise NotImplementedError
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
@@ -257,71 +240,71 @@ class LiveScreen(Generic[Shown]):
         """Fade the old picture while a new one is being made."""
         figures.dim(self._main, on)
 
+    def mark(self, name: str, on: bool) -> None:
+        """Give the whole a class, or take it away: "pmdviz-with-sheet" makes room for a sheet on the right."""
+        self._marks = self._marks - {name} | ({name} if on else set())
+        set_classes(self.view, self.view.css_classes[0], *sorted(self._marks))
+
+    def _dress(self, dark: bool, presenter: bool, *views: Any) -> None:
+        """Theme and size of the labels of some views, the legend and the status."""
+        self._look = dark, presenter
+        for view in (self.traces, self.second, *views):
+            if view is not None:
+                view.set_theme(dark, presenter)
+        self.switches.set_theme(dark, presenter)
+        set_classes(self.status, "pmdviz-statusbar", *["pmdviz-large"] * presenter)
+
 
 class Screen(LiveScreen[Snapshot]):
     """Stage, traces and status in one responsive layout."""
 
-    def __init__(
-        self,
-        target: Target,
-        playback: PlaybackBar,
-        cards: Iterable[Card],
-        floor: FloorWork,
-        last: Callable[[], Snapshot | None],
-        choose: Callable[[SceneChoice], None],
-        look_at_data: Callable[[bool], None],
-        look_at_traces: Callable[[str], None],
-        keyboard: bool = False,
-    ) -> None:
+    def __init__(self, page: LivePage, target: Target, cards: Iterable[Card], keyboard: bool = False) -> None:
         self.stage = StageView(target, legend=False)  # the switches are its legend
         self.traces, self.second = TracesView(), TracesView(SECOND)
         self.second.figure.name = "second_traces"
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
-        self._look_at_data, self._look_at_traces = look_at_data, look_at_traces
+        self._look_at_data = page.newest("look at data", "look_at_data")
+        self._look_at_traces = page.newest("look at traces", "look_at_traces")
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
-        self.playback, self.floor = playback, floor
+        self.playback, self.floor = page.playback, page.floor
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
         packed += [self.traces.source, self.second.source]
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         figure, marks = self.stage.figure, self.traces.marks
+        self._place = self.traces.iteration_at
         self._connect("Starting", css.IN_TRANSPORT, figure, packed, marks, keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.stage.put = self.traces.put = self.second.put = self.sender.put
-        self.actions = Actions(self.ack, self.stage.figure, last)
-        self.picture = PictureControls(choose)
+        self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
+        self.picture = PictureControls(page.look_at)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
         self.heading = Heading()
         self.verdict = pn.Column(css_classes=["pmdviz-verdict-room"], **WIDE)  # the page puts its verdict there
-        self.menus()
         stage = pane_of(self.stage.figure, "pmdviz-stage")
         parts = self.heading, stage, self.switches.key, *self._traces(), self.verdict, *(card.view for card in cards)
         self.view = pn.Column(*parts, stylesheets=[css.LAB], css_classes=["pmdviz-lab"], **WIDE)
-        playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
-        self.in_lesson = self._room = self._inside = False  # whether a sheet is open, and the inside of a step
+        self.playback.room.append(pn.pane.Bokeh(self.status, **WIDE))
         self._note, self._note_until = "", 0.0
         self._image_pace, self._traces_pace = Throttle(IMAGE_S), Throttle(TRACES_S)
         self._offered: tuple[tuple, str, str, str] | None = None
         self._seen: tuple[Snapshot, bool] | None = None  # the last one shown, and whether it plays
         self._preset, self._counted = "", ""  # of the run that is shown
-        self._wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
+        self.wished: tuple[str, str] | None = None  # method, and the traces that its next run is to show
         self._due = columns_due(GROUPS[self.traces.group])  # what the run computes for the traces
         self.set_theme(dark=False, presenter=False)
 
-    def menus(self) -> None:
-        """The titles of the traces, which are menus, and what else a person chooses of the pictures."""
+    def _traces(self) -> list[pn.viewable.Viewable]:
+        """The distance with its traces, and the second traces, whose titles are menus; and other choices."""
         title: dict[str, Json] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
         self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
-        self.clock = select("x-axis", _by_words(CLOCKS), self._choose_clock)
+        self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
-
-    def _traces(self) -> list[pn.viewable.Viewable]:
-        """The distance with its traces, and the second traces."""
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
         self.first = pn.Column(pane_of(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
@@ -333,27 +316,9 @@ class Screen(LiveScreen[Snapshot]):
         self.number.text = number_html(fields)
         return fields_html(fields)
 
-    def show_inside(self, on: bool) -> None:
-        """Show the inside of a step instead of the traces, or the traces again."""
-        self._inside = on
-        self._dress()
-
-    def for_lesson(self, on: bool) -> None:
-        """Whether a lesson is open, which has settings of its own."""
-        self.in_lesson = on
-        self._dress()
-
-    def make_room(self, on: bool) -> None:
-        """Whether a sheet is open on the right."""
-        self._room = on
-        self._dress()
-
     def _choose_second(self, name: str) -> None:
         if name is not None:
             self.second.choose(group=name)
-
-    def _place(self, x: float) -> int | None:
-        return self.traces.iteration_at(x)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -399,40 +364,30 @@ class Screen(LiveScreen[Snapshot]):
         self.switches.name(self.veil.names({**self.stage.labels(snapshot.columns), **beside}))
         self.picture.show(target, [snapshot.frame.method], snapshot.scene, snapshot.pair)
 
-    def wish(self, method: str, trace: str) -> None:
-        """Have these traces shown of the next run of this method; the usual ones where it has none of that key."""
-        self._wished = method, trace
-
-    def _granted(self, method: str) -> str | None:
-        """The traces wished for of this method, once; None without a wish."""
-        if self._wished is None or self._wished[0] != method:
-            return None
-        trace, self._wished = self._wished[1], None
-        return trace
-
     def _offer(self, snapshot: Snapshot) -> None:
         """Offer the traces available for the target and the method; unavailable traces are not in the menu."""
         frame, preset = snapshot.frame, snapshot.preset
         pair = frame.target.key, frame.method.name, frame.budget_unit, preset
-        wished = self._granted(frame.method.name)
+        wished = None
+        if self.wished is not None and self.wished[0] == frame.method.name:
+            wished, self.wished = self.wished[1], None
         if pair != self._offered or wished is not None:
             self._offer_clocks(frame)
             turned = wished is not None or preset != self._preset
             self._offered, self._preset = pair, preset
             found = GROUPS.of(frame.target, frame.method)
             found = {key: group for key, group in found.items() if self.veil.offers(group.metrics)} or found
-            titles = _titles(found) | (
-                DATA if data_columns.applies(frame.target) and "exact" not in self.veil.parts else {}
-            )
+            with_data = data_columns.applies(frame.target) and "exact" not in self.veil.parts
+            titles = _titles(found) | (DATA if with_data else {})
             usual = wished if wished is not None else PRESETS[preset].trace if preset in PRESETS else ""
             stays = not turned and self.group.value in titles.values()
-            other = usual if usual in found else first_group(found)
+            other = usual if usual in found else trace_columns.first_group(found)
             self.group.param.update(options=titles, value=self.group.value if stays else other)
             self._offer_second(found)
 
-    def _offer_second(self, found: Mapping[str, Group]) -> None:
+    def _offer_second(self, found: Mapping[str, trace_columns.Group]) -> None:
         """Other traces than the first ones, below them; the same as before where the target has them."""
-        others = [key for key in (self.below.value, SECOND, first_group(found), *found) if key in found]
+        others = [key for key in (self.below.value, SECOND, trace_columns.first_group(found), *found) if key in found]
         chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
         self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
@@ -477,7 +432,8 @@ class Screen(LiveScreen[Snapshot]):
 
     def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
-        clocks, counted = _by_words(clocks_of(frame.target)), usual_clock(frame.method, frame.budget_unit)
+        clocks = _by_words(trace_columns.clocks_of(frame.target))
+        counted = trace_columns.usual_clock(frame.method, frame.budget_unit)
         turned = self._counted != counted or self.clock.value not in clocks.values()
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
@@ -498,7 +454,7 @@ class Screen(LiveScreen[Snapshot]):
         if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
             return
         floors = snapshot.frame.floors
-        budget = budget_drawn(snapshot.frame, snapshot.recipe.budget)
+        budget = trace_columns.budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
         points, standing = snapshot.points.of, _standing(snapshot)
         self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
@@ -519,38 +475,23 @@ class Screen(LiveScreen[Snapshot]):
 
     def hide(self, veil: Veil) -> None:
         """Show no more of the next pictures than a lesson lets be seen."""
-        if veil.parts == self.veil.parts:
-            return
-        self.veil, self._offered = veil, None
-        self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
+        if veil.parts != self.veil.parts:
+            self.veil, self._offered = veil, None
+            self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._look = dark, presenter
-        for view in (self.stage, self.traces, self.second, self.data):
-            if view is not None:
-                view.set_theme(dark, presenter)
+        self._dress(dark, presenter, self.stage, self.data)
         self.ack.presenter = presenter
-        self.switches.set_theme(dark, presenter)
-        large = ["pmdviz-large"] if presenter else []
-        for name, part in {"pmdviz-statusbar": self.status, "pmdviz-heading": self.heading}.items():
-            if part.css_classes != [name, *large]:
-                part.css_classes = [name, *large]
-        self._dress()
-
-    def _dress(self) -> None:
-        """The classes of the whole: for a lecture hall, and with a sheet."""
-        more = {"pmdviz-large": self._look[1], "pmdviz-with-sheet": self._room, "pmdviz-with-inside": self._inside}
-        more["pmdviz-with-lesson"] = self.in_lesson
-        classes = ["pmdviz-lab", *(name for name, on in more.items() if on)]
-        if self.view.css_classes != classes:
-            self.view.css_classes = classes
+        set_classes(self.heading, "pmdviz-heading", *["pmdviz-large"] * presenter)
+        self.mark("pmdviz-large", presenter)
 
 
-def _standing(snapshot: Snapshot) -> Standing:
+def _standing(snapshot: Snapshot) -> trace_columns.Standing:
     """The position in the run so far, and the run compared with it."""
     at, ghost = snapshot.frame.iteration, snapshot.ghost
-    return Standing(at if at < snapshot.last else None, ghost and ghost.points.of, ghost.name if ghost else "")
+    here = at if at < snapshot.last else None
+    return trace_columns.Standing(here, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
 def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
@@ -569,7 +510,7 @@ def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
     return {words: clock for clock, words in clocks.items()}
 
 
-def _titles(groups: Mapping[str, Group]) -> dict[str, str]:
+def _titles(groups: Mapping[str, trace_columns.Group]) -> dict[str, str]:
     """Title -> key, for a menu."""
     return {group.title: key for key, group in groups.items()}
 

@@ -10,25 +10,13 @@ import panel as pn
 
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css
-from pmdviz.lab.controls.setup import DiagnosisPanel
-from pmdviz.lab.controls.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
+from pmdviz.lab.panels.setup import DiagnosisPanel
+from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
+from pmdviz.scenes import words as wording
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
-from pmdviz.scenes.words import (
-    INDEPENDENT_DRAWS,
-    UNKNOWN,
-    below_words,
-    count,
-    duration,
-    headline,
-    marked,
-    number,
-    observations_used,
-    short,
-    state,
-    whole_sentence,
-)
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
 
 # The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
 
@@ -80,25 +68,17 @@ FORETELL_S = 1.0
 
 def step_words(snapshot: Snapshot) -> str:
     """What the last step did, or what to do first."""
-    info = snapshot.frame.info
-    return (
-        f"Step {count(snapshot.frame.iteration)}: {info.words}"
-        if info
-        else START.format(snapshot.frame.method.what_moves)
-    )
+    frame = snapshot.frame
+    return f"Step {count(frame.iteration)}: {frame.info.words}" if frame.info else START.format(frame.method.what_moves)
 
 
-def result_words(snapshot: Snapshot, unknown: str = UNKNOWN) -> str:
+def result_words(snapshot: Snapshot, unknown: str = wording.UNKNOWN) -> str:
     """The result once the run is over: "Done: 20,000 observations used. TV 0.086; independent draws: 0.088"."""
     frame, why = snapshot.frame, f" ({snapshot.ended})" if snapshot.ended else ""
     counted = "observations used" if frame.budget_unit == "data" else "evaluations made"
-    over = f"Done: {count(frame.spent)} {counted}{why}."
-    found = headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
-    return (
-        f"{over} {found[0]}"
-        if found
-        else f"{over} TV needs an exact posterior; see KSD, k-hat, R-hat or importance shift under Traces"
-    )
+    found = wording.headline(frame, f"; {INDEPENDENT_DRAWS}: ", unknown)
+    no_tv = "TV needs an exact posterior; see KSD, k-hat, R-hat or importance shift under Traces"
+    return f"Done: {count(frame.spent)} {counted}{why}. {found[0] if found else no_tv}"
 
 
 def passes_words(snapshot: Snapshot) -> str:
@@ -111,18 +91,17 @@ def passes_words(snapshot: Snapshot) -> str:
 
 def slow_words(snapshot: Snapshot) -> str:
     """Predict a slow step: from the last one measured, or from the work that the knobs declare."""
-    seconds = step_seconds(snapshot.frame.knobs, snapshot.frame.target)
-    if seconds < FORETELL_S and snapshot.step_seconds < FORETELL_S:
+    knobs, target = snapshot.frame.knobs, snapshot.frame.target
+    longest = max(step_seconds(knobs, target), snapshot.step_seconds)
+    if longest < FORETELL_S:
         return ""
-    longest = duration(max(seconds, snapshot.step_seconds))
-    knobs = snapshot.frame.knobs
-    name, value = heaviest(knobs, snapshot.frame.target)
-    return f"{label_of(knobs, name)} = {count(value)}: expect up to {longest} per step"
+    name, value = heaviest(knobs, target)
+    return f"{label_of(knobs, name)} = {count(value)}: expect up to {wording.duration(longest)} per step"
 
 
-def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> str:
+def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = wording.UNKNOWN) -> str:
     """The line of the status panel for all but the state and the step."""
-    below = "" if playing else below_words(snapshot.frame)
+    below = "" if playing else wording.below_words(snapshot.frame)
     more = [words for words in (extra, below, slow_words(snapshot)) if words]
     if snapshot.pending:
         specs = snapshot.frame.knobs.specs()
@@ -134,7 +113,7 @@ def more_words(snapshot: Snapshot, extra: str = "", playing: bool = False, unkno
     return " · ".join(more)
 
 
-def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = UNKNOWN) -> Fields:
+def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, unknown: str = wording.UNKNOWN) -> Fields:
     """What the status panel says: budget bar, state, what the step did, and one line for all else.
 
     `unknown` is shown for a floor that is not known.
@@ -142,8 +121,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     budget, spent = snapshot.recipe.budget, snapshot.frame.spent
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
-        "of": observations_used(snapshot.frame) if budget else "no budget: endless",
-        "pmdviz-status": state(snapshot.frame, unknown),
+        "of": wording.observations_used(snapshot.frame) if budget else "no budget: endless",
+        "pmdviz-status": wording.state(snapshot.frame, unknown),
         "passes": passes_words(snapshot),
         "step": step_words(snapshot),
         "more": more_words(snapshot, extra, playing, unknown),
@@ -164,7 +143,7 @@ def fields_html(fields: Mapping[str, Value]) -> str:
     """The status panel as HTML."""
     f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
     if f["live"] != "off":
-        f |= {name: marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
+        f |= {name: wording.marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
     timed = "last" in f
     filled = 100.0 * float(f["at"]) / float(f["end"]) if timed else f["share"]
     return (
@@ -216,9 +195,8 @@ def changed_setting(before: Snapshot, now: Snapshot) -> Change | None:
     values, differ = old.as_dict(), [n for n, value in new.as_dict().items() if value != old.as_dict()[n]]
     if len(differ) != 1:
         return None
-    return Change(
-        differ[0], values[differ[0]], new.as_dict()[differ[0]], before.frame.iteration, tv, before.step_seconds
-    )
+    (name,) = differ
+    return Change(name, values[name], new.as_dict()[name], before.frame.iteration, tv, before.step_seconds)
 
 
 def fall_words(change: Change, now: Snapshot) -> str:
@@ -266,7 +244,7 @@ def _numeric(change: Change) -> bool:
 
 def _value(knob: KnobSpec, change: Change, value: Any) -> str:
     """A setting with a value, in words."""
-    return f"{knob.label} {short(value) if _numeric(change) else knob.said(str(value))}"
+    return f"{knob.label} {wording.short(value) if _numeric(change) else knob.said(str(value))}"
 
 
 def rest_words(snapshot: Snapshot) -> str:
@@ -274,7 +252,7 @@ def rest_words(snapshot: Snapshot) -> str:
     frame = snapshot.frame
     tv, floor = frame.metric("tv"), frame.floors["floor_tv"]
     if tv is None or not floor:
-        return ", ".join(headline(frame))
+        return ", ".join(wording.headline(frame))
     good = tv <= CLOSE * floor
     judged = f"as close as {INDEPENDENT_DRAWS}" if good else f"{tv / floor:.1f} times the TV of {INDEPENDENT_DRAWS}"
     return f"TV {number(tv)}: {judged}."
@@ -284,11 +262,7 @@ class Verdict:
     """The sentence below the stage; `undo()` restores a run, `restore(name, value)` a setting, `explain()` says why."""
 
     def __init__(
-        self,
-        diagnosis: DiagnosisPanel,
-        undo: Callable[[], None],
-        restore: Turn,
-        explain: Callable[[], None],
+        self, diagnosis: DiagnosisPanel, undo: Callable[[], None], restore: Turn, explain: Callable[[], None]
     ) -> None:
         self._diagnosis, self._undo_run, self._restore, self._explain = diagnosis, undo, restore, explain
         self._last: Snapshot | None = None
@@ -314,9 +288,7 @@ class Verdict:
         changed = changed_words(self._change, snapshot) if self._change is not None else ""
         parts = (self._fall, words) if self._fall else (changed, judged, caveat, words)
         self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
-        for button, on in ((self.undo, can_undo or bool(self._fall)), (self.why, at_rest or bool(self._fall))):
-            if button.visible != on:
-                button.visible = on
+        self.undo.visible, self.why.visible = can_undo or bool(self._fall), at_rest or bool(self._fall)
 
     def say(self, words: str) -> None:
         """Put words there."""

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pmdviz.densities.density import GaussianMixture
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import GaussianMixture, Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session

@@ -7,8 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity, effective_sample_size
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity, effective_sample_size
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method, optimisers
 from pmdviz.methods.stein.steinis import PathIntegration

@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity, variances
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity, variances
 from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method

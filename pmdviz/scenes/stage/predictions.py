@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
-from pmdviz.densities.density import KernelDensity
-from pmdviz.densities.grid import Grid
+from pmdviz.densities.density import Grid, KernelDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once

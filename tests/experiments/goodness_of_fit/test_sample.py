@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.experiments.base import HeatMap, Histogram
 from pmdviz.experiments.fit_testing import longest_correlation_time, points_of
 from pmdviz.experiments.goodness_of_fit import SCENARIOS, GoodnessOfFit, GoodnessOfFitKnobs, samples_of
 from tests.support.tables import refused
@@ -65,7 +64,7 @@ def test_chains_are_thinned_by_twice_their_correlation_time_also_of_their_square
     assert longest_correlation_time(sizes * np.where(rng().random(sizes.shape) < 0.5, -1, 1), False) > 5
 
 
-def test_weighted_particles_are_taken_by_weight_and_a_fitted_density_is_drawn_from():
+def test_points_are_taken_by_weight_from_a_fitted_density_or_tested_with_a_note():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="importance", floor=False, budget=400)
     points, words = points_of(run.final, rng())
     assert "w / max w" in words and 10 < len(points) < len(run.particles)
@@ -78,9 +77,6 @@ def test_weighted_particles_are_taken_by_weight_and_a_fitted_density_is_drawn_fr
     assert points.shape == (1000, 2) and "independent draws" in words
     q = run.final.density
     assert np.abs((points.mean(axis=0) - q.mean) / np.sqrt(np.diag(q.cov) / 1000)).max() < 4
-
-
-def test_points_of_a_generation_or_that_repel_one_another_are_tested_with_a_note():
     run = pmdviz.run(target="gaussian", target_options=PLANE, method="smc_mcmc", num_particles=400, floor=False)
     assert run.final.rejuvenations
     points, words = points_of(run.final, rng())
@@ -104,23 +100,29 @@ def test_points_that_vary_less_by_design_and_short_chains_are_refused():
     refused("at least 10 independent points.*run it longer", pmdviz.test_fit, run.target, run, "dksd")
 
 
-def test_what_cannot_be_used_is_said():
+def test_what_cannot_be_used_is_said_and_the_size_is_predicted():
     for sample, words in [
         (np.zeros((5, 2)), "at least 10 independent points; the sample has 5: give more"),
         (np.zeros((50, 3)), r"must have shape \(m, 2\)"),
         (np.full((50, 2), np.nan), "finite numbers"),
-        ("mixture", "must be real numbers"),
     ]:
         refused(words, pmdviz.test_fit, "correlated_gaussian", sample)
-    for knobs, words in [
-        ({"alpha": 0}, "alpha must be a number above 0 and below 1; got 0"),
+    for given, words in [
         ({"alpha": 0.001}, "draws must be at least 999"),
         ({"bandwidth": "wide"}, "'median', 'aggregated' or a number above 0; got 'wide'"),
         ({"test": "ksdd"}, "did you mean 'ksd'"),
     ]:
-        refused(words, pmdviz.test_fit, "correlated_gaussian", np.zeros((20, 2)), **knobs)
+        refused(words, pmdviz.test_fit, "correlated_gaussian", np.zeros((20, 2)), **given)
     refused("theta must be one of", pmdviz.test_fit, "ising", np.zeros((20, 16)), "dksd")
-    refused("unknown target 'isin'", pmdviz.test_fit, "isin", np.zeros((20, 16)), "dksd")
+    for values, words in [
+        ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*apply to it: .*ksd, mmd"),
+        ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
+        ({"alpha": 0.01}, "draws must be at least 99"),
+    ]:
+        refused(words, lambda values=values: MADE.cases(knobs(**values)))
+    small, large = (MADE.cases(knobs(num_points=n, repetitions=20, test="dksd"))[0] for n in (50, 1000))
+    one, other = MADE.size(small), MADE.size(large)
+    assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000
 
 
 MADE = GoodnessOfFit()
@@ -130,24 +132,24 @@ def knobs(**values):
     return GoodnessOfFitKnobs.checked({"num_points": 40, "repetitions": 25, "draws": 40, **values})
 
 
-@pytest.mark.parametrize(
-    "name", [name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in SCENARIOS]
-)
+SIZES = [name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in SCENARIOS]
+
+
+@pytest.mark.parametrize("name", SIZES)
 def test_a_scenario_draws_points_of_its_target(name):
     scenario, n = SCENARIOS[name], 2000
     target = scenario.target(10.0)
-    for level in (scenario.levels[0], scenario.at):
-        points = scenario.draws(10.0, level)(np.random.default_rng(0), 30)
-        assert points.shape == (30, target.dim)
-        np.testing.assert_array_equal(target.space.check(points), points)
     assert scenario.levels[0] == 0.0
-    if name != "ising_10x10":  # which has no exact moments
-        points, exact = scenario.draws(10.0, 0.0)(np.random.default_rng(0), n), target.reference()
-        error = (points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)
-        assert np.abs(error).max() < 4.5
+    for level in (0.0, scenario.at):
+        points = scenario.draws(10.0, level)(np.random.default_rng(0), n)
+        assert points.shape == (n, target.dim)
+        np.testing.assert_array_equal(target.space.check(points), points)
+        if level == 0.0 and name != "ising_10x10":  # which has no exact moments
+            exact = target.reference()
+            assert np.abs((points.mean(axis=0) - exact.mean) / np.sqrt(np.diag(exact.cov) / n)).max() < 4.5
 
 
-def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
+def test_cases_are_blocks_of_at_most_20_samples_along_the_axis_and_rates_have_intervals():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
     samples = [np.array(samples_of(case)) for case in mine]
@@ -159,40 +161,14 @@ def test_cases_are_blocks_of_at_most_20_samples_along_the_axis():
     assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
     rows = [row for case in cases[:2] for row in MADE.run(case)]
     assert [row["seed"] for row in rows] == list(range(25)) and {row["test"] for row in rows} == {"dksd"}
-    for bandwidth, width in (("aggregated", 1.0), ("own", 0.7)):
-        case = MADE.cases(knobs(bandwidth=bandwidth, width=width, test="dksd"))[0]
-        assert len(MADE.run({**case, "count": 2})) == 2
 
     def along(**values):
         return list(dict.fromkeys((case["perturbation"], case["num_points"]) for case in MADE.cases(knobs(**values))))
 
-    assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)]
-    assert along(strength=0.0) == [(0.0, 40)]
+    assert along(strength=2.0) == [(0.0, 40), (0.1, 40), (0.2, 40), (0.3, 40)] and along(strength=0.0) == [(0.0, 40)]
     assert along(varied="num_points", num_points=200) == [(0.1, n) for n in (25, 50, 100, 200)]
-
-
-def test_rates_come_with_their_intervals_and_examples_show_kernels_and_null_distributions():
-    rows = [
-        {"test": "dksd", "num_points": 40, "perturbation": 0.1, "rejected": k < 6, "seconds": 0.01} for k in range(20)
-    ]
-    (found,) = MADE.summary(rows, knobs())
+    usual = {"test": "dksd", "num_points": 40, "perturbation": 0.1, "seconds": 0.01}
+    rows = [{**usual, "rejected": k < 6} for k in range(20)]
+    (found,), (chart,) = MADE.summary(rows, knobs()), MADE.pictures(rows, knobs())
     assert found["rejected"] == 0.3 and 0.14 < found["low"] < 0.3 < found["high"] < 0.53 and found["samples"] == 20
-    (chart,) = MADE.pictures(rows, knobs())
     assert chart.levels == [("α = 0.05", 0.05)] and chart.series[0].y == [0.3] and chart.series[0].low < 0.3
-    pictures = MADE.examples(knobs(test="dksd", num_points=150))
-    matrix, histogram = pictures
-    assert isinstance(matrix, HeatMap) and matrix.values.shape == (100, 100)
-    np.testing.assert_allclose(matrix.values, matrix.values.T)
-    assert isinstance(histogram, Histogram) and histogram.counts.sum() == 40 and len(histogram.marks) == 1
-
-
-def test_what_does_not_go_together_is_said_and_the_size_is_predicted():
-    for values, words in [
-        ({"scenario": "gaussian_mean", "test": "dksd"}, "needs discrete states.*apply to it: .*ksd, mmd"),
-        ({"scenario": "ising_4x4", "test": "chi_square"}, "4,096 states or fewer"),
-        ({"alpha": 0.01}, "draws must be at least 99"),
-    ]:
-        refused(words, lambda values=values: MADE.cases(knobs(**values)))
-    small, large = (MADE.cases(knobs(num_points=n, repetitions=20, test="dksd"))[0] for n in (50, 1000))
-    one, other = MADE.size(small), MADE.size(large)
-    assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000

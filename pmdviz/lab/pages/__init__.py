@@ -1,1 +1,0 @@
-"""The pages: one for each tab."""
