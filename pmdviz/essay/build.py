@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import html
 import math
 import re
@@ -22,7 +20,7 @@ from pmdviz.essay.pictures import PICTURES, kept
 from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, css_variables, page_css, picture_json
+from pmdviz.render import canvas_script, changes, css_variables, page_css, picture_json, policy_hashes
 from pmdviz.scenes import style
 
 # A panel as pictures, one for each value of the slider.
@@ -108,11 +106,6 @@ def number(picture: str, row: str, form: str) -> Number:
     return Number(picture, tuple(_text(value, form) for value in rows[row]))
 
 
-def _tenths(text: str) -> int:
-    """The width of a number in tenths of a digit's: no text moves when another number takes its place."""
-    return sum(WIDTHS.get(letter, 10) for letter in text)
-
-
 def _text(value: float | None, form: str) -> str:
     return "∞" if value is None else format(value, form).replace("-", "−")
 
@@ -150,7 +143,8 @@ class Prose:
         if not one.moves or one.picture in self.framed:
             return one.texts[picture.start]
         self.numbers[one.picture].append(one.texts)
-        place, wide = len(self.numbers[one.picture]) - 1, max(map(_tenths, one.texts))
+        place = len(self.numbers[one.picture]) - 1
+        wide = max(sum(WIDTHS.get(letter, 10) for letter in text) for text in one.texts)  # no text moves
         self.widths.add(wide)
         return (
             f'<output for="{one.picture}" data-number="{place}" class="w{wide}" aria-live="off">'
@@ -236,15 +230,10 @@ def stylesheet(widths: Iterable[int]) -> str:
 
 def policy(framing: bool, css: str, *scripts: str) -> str:
     """The Content-Security-Policy: these scripts and this style sheet, and nothing from anywhere but the app itself."""
-    own = {"style-src": _hashes(css), "script-src": _hashes(*scripts), "img-src": "data:"}
+    own = {"style-src": policy_hashes(css), "script-src": policy_hashes(*scripts), "img-src": "data:"}
     own |= {"frame-src": "'self'"} if framing else {}
     parts = {"default-src": "'none'", **own, "base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in parts.items())
-
-
-def _hashes(*texts: str) -> str:
-    found = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in texts)
-    return " ".join(f"'sha256-{each}'" for each in found)
 
 
 @cache

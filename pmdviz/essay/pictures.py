@@ -374,18 +374,13 @@ def stage(frame: Frame, layer: Layer) -> Panel:
     return Panel("Particles, area by weight", *axes, [Layer("posterior", "exact", static(**regions(frame))), layer])
 
 
-def predicted_ess(frame: Frame) -> float:
-    """m / (1 + chi²(p‖prior)), with 1 + chi² = E_p[p / prior] from exact draws."""
-    exact = frame.target.exact
-    points = exact.sample(np.random.default_rng(0), 100_000)
-    ratio = np.exp(exact.log_density(points) - frame.target.log_prior(points)).mean()
-    return float(len(frame.particles) / ratio)
-
-
 def weights() -> Found:
     """The same particles at each look, and how many of them still count."""
     frames = frames_at(weights_recipe(), LOOKS)
-    ess, m, predicted = [frame.metrics["ess"] for frame in frames], len(frames[0].particles), predicted_ess(frames[0])
+    ess, m, target = [frame.metrics["ess"] for frame in frames], len(frames[0].particles), frames[0].target
+    points = target.exact.sample(np.random.default_rng(0), 100_000)
+    ratio = np.exp(target.exact.log_density(points) - target.log_prior(points)).mean()  # 1 + chi²(p‖prior)
+    predicted = float(m / ratio)
     at, top = [max(look, FIRST) for look in LOOKS], 600.0  # 0 has no place on a log axis
     lines = [
         Layer("", "particles", static(x=at, y=ess)),

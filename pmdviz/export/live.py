@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import base64
-import hashlib
 import html
 import json
+import math
+import zlib
 from collections.abc import Iterable, Mapping
+from functools import cache
 from string import Template
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -16,15 +19,17 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.export.films import Film, RaceFilm
 from pmdviz.files import Json, script_json
-from pmdviz.knobs import KnobSpec
+from pmdviz.formulas import CONSTANTS, OPERATORS
+from pmdviz.knobs import Knobs, KnobSpec
 from pmdviz.methods import METHODS
 from pmdviz.pictures import Axis, Mark
-from pmdviz.render.canvas import canvas_script, css_variables, page_css, picture_json
+from pmdviz.render import canvas_script, css_variables, page_css, picture_json, policy_hashes
 from pmdviz.scenes import columns, trace_columns
 from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
 from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
 from pmdviz.targets import Target
-from pmdviz.wasm import FOLDER, values
+from pmdviz.targets.options import SIMULATED
+from pmdviz.wasm import FOLDER, MODULE, NAMES
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -38,6 +43,87 @@ DATA_OPTIONS = {  # a change of these makes the page simulate new data
     "banana": ("theta1", "theta2", "num_data", "sigma_x", "bend", "data_seed"),
     "bimodal1d": ("theta", "num_data", "sigma_x", "data_seed"),
 }
+
+
+SCRIPTS = ("host", "densities", "targets", "methods", "chains", "session")  # in this order
+LIVE_METHODS = ("pmd", "svgd", "smc_mcmc", "importance", "random_walk", "mala", "hmc", "sgld")
+MOST_DIM = 20  # coordinates
+
+
+@cache
+def kernels() -> dict[str, Json]:
+    """The module, deflated and as base64, and each kernel's arguments and result."""
+    module = base64.b64encode(zlib.compress(MODULE.read_bytes(), 9)).decode()
+    return {"module": module, "declared": json.loads(NAMES.read_text("utf-8"))["kernels"]}
+
+
+def script(*names: str) -> str:
+    """Parts of the page's script as one text; by default those that step and measure."""
+    return "\n".join((FOLDER / f"{name}.js").read_text("utf-8") for name in names or SCRIPTS)
+
+
+def array(values: Any) -> Any:
+    """Numbers for the page; None means NaN, and infinities are words."""
+    if isinstance(values, np.ndarray):
+        return {"shape": list(values.shape), "data": [number(value) for value in values.ravel().tolist()]}
+    if isinstance(values, tuple) and hasattr(values, "_asdict"):
+        return {name: array(value) for name, value in values._asdict().items()}
+    if isinstance(values, list | tuple):
+        return [array(value) for value in values]
+    return number(values.item() if isinstance(values, np.generic) else values)
+
+
+def number(value: Any) -> Any:
+    """JSON has neither NaN nor infinities."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
+    return value
+
+
+def _given(target: Any) -> dict[str, Any]:
+    """What the page needs of a target besides its options: means and weights, which may have been drawn, or a tree."""
+    if target.name == "formula":
+        return {"tree": tree_of(target.formula.tree)}
+    if target.name in ("gmm", "warped_gmm"):
+        return {"means": array(target.means), "log_weights": array(target.log_weights)}
+    return {}
+
+
+LIVE_TARGETS = ("mixture", "gaussian", "banana", "bimodal1d", "gmm", "warped_gmm", "funnel", "formula")
+OPERATOR_NAMES = {ast.Add: "add", ast.Sub: "subtract", ast.Mult: "multiply", ast.Div: "divide", ast.Pow: "power"}
+assert set(OPERATOR_NAMES) == set(OPERATORS)
+
+
+def tree_of(node: ast.expr) -> Json:
+    """A formula as nested lists: [function, argument, ...], numbers, and "x" or "y"."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return float(value)
+        case ast.Name(id=name):
+            return CONSTANTS.get(name, name)
+        case ast.UnaryOp(op=op, operand=operand):
+            return tree_of(operand) if isinstance(op, ast.UAdd) else ["negative", tree_of(operand)]
+        case ast.BinOp(op=op, left=left, right=right):
+            return [OPERATOR_NAMES[type(op)], tree_of(left), tree_of(right)]
+        case ast.Call(func=ast.Name(id=name), args=args):
+            return [name, *map(tree_of, args)]
+    raise AssertionError(f"checked before: {ast.dump(node)}")
+
+
+def settings_value(knobs: Knobs) -> dict[str, Any]:
+    """The values of a method's settings."""
+    return {name: number(value) for name, value in knobs.as_dict().items()}
+
+
+def why_not_live(target: Target, method: str) -> str:
+    """Why a run of this pair can only be a recording, in a sentence; "" where its page can run."""
+    if method not in LIVE_METHODS:
+        return f"method {method} does not run in a page; those that do are {', '.join(LIVE_METHODS)}"
+    if target.name not in LIVE_TARGETS:
+        return f"target {target.name} does not run in a page; those that do are {', '.join(LIVE_TARGETS)}"
+    if target.dim > MOST_DIM:
+        return f"a page runs in at most {MOST_DIM} dimensions; target {target.name} has {target.dim}"
+    return ""
 
 
 class Shown(NamedTuple):
@@ -74,10 +160,10 @@ def page(shown: Mapping[str, Shown], **more: Json) -> str:
     """
     given = script_json({**lab(shown), **more})
     css = css_variables() + page_css("live")
-    script = canvas_script() + values.script("page", "lessons")
-    driver = values.script(*values.SCRIPTS, "worker")
+    code = canvas_script() + script("page", "lessons")
+    driver = script(*SCRIPTS, "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))
-    return template.substitute(policy=policy(script, css), css=css, page=script, driver=driver, lab=given)
+    return template.substitute(policy=policy(code, css), css=css, page=code, driver=driver, lab=given)
 
 
 class StaticLab:
@@ -98,32 +184,27 @@ class StaticLab:
 
 def policy(script: str, css: str) -> str:
     """Only what the page brings along: its script and style by their hashes, its worker, and WebAssembly."""
-    allowed = f"script-src {_hash(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src {_hash(css)}"
+    allowed = f"script-src {policy_hashes(script)} 'wasm-unsafe-eval'; worker-src blob:; style-src {policy_hashes(css)}"
     return f"default-src 'none'; {allowed}; img-src data: blob:; base-uri 'none'; form-action 'none'"
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def lab(shown: Mapping[str, Shown]) -> dict[str, Json]:
     """All that the page is given. Targets that several runs share are in it once."""
-    kernels, targets, runs = values.kernels(), {}, {}
+    targets, runs = {}, {}
     keys: dict[str, str] = {}
     for name, one in shown.items():
         target = one.recipe.make_target()
         for recipe in filter(None, (one.recipe, one.other)):
-            if why := values.why_not_live(target, recipe.method):
+            if why := why_not_live(target, recipe.method):
                 raise InputError(f"{why}; leave out live=True (or --live) for a page that plays a recording")
         made = target_value(target)
         key = keys.setdefault(json.dumps(made), f"{target.name}-{len(keys)}")
         targets[key] = made
         runs[name] = run_value(one, target, key)
     return {
-        "module": kernels["module"],
-        "declared": json.loads(kernels["declared"]),
+        **kernels(),
         "drawing": drawing(),
-        "methods": {name: method_value(name) for name in values.METHODS},
+        "methods": {name: method_value(name) for name in LIVE_METHODS},
         "targets": targets,
         "runs": runs,
     }
@@ -138,7 +219,7 @@ def run_value(one: Shown, target: Target, key: str) -> dict[str, Json]:
         "question": one.question,
         "target": key,
         "method": recipe.method,
-        "knobs": values.settings_value(recipe.start_knobs()),
+        "knobs": settings_value(recipe.start_knobs()),
         "planned": [
             {"iteration": at, "knobs": dict(recipe.values_at(at))} for at in sorted({at for at, _ in recipe.changes})
         ],
@@ -148,20 +229,33 @@ def run_value(one: Shown, target: Target, key: str) -> dict[str, Json]:
         "recipe": recipe.to_dict(),
         "floor": floor if floor["tv"] is not None else None,
         "compare": other.method if other else "",
-        "compared": values.settings_value(other.start_knobs()) if other else None,
+        "compared": settings_value(other.start_knobs()) if other else None,
     }
 
 
 def target_value(target: Target) -> dict[str, Json]:
     """A target with its pictures, the options of its simulated data, and the settings that methods have on it."""
-    value = values.target_value(target)
-    simulated = () if value["own_data"] else DATA_OPTIONS.get(target.name, ())
-    possible = [METHODS[name] for name in values.METHODS if not METHODS[name].missing_in(target)]
+    options, exact = target.options.as_dict(), target.planar
+    extent = np.array([high - low for low, high in target.view_box])
+    own_data = options.get("data", SIMULATED) != SIMULATED
+    simulated = () if own_data else DATA_OPTIONS.get(target.name, ())
+    possible = [METHODS[name] for name in LIVE_METHODS if not METHODS[name].missing_in(target)]
     return {
-        **value,
+        "name": target.name,
+        "title": target.title,
+        "options": {name: number(value) for name, value in options.items()},
+        "dim": target.dim,
+        "prior_sd": float(target.prior_sd),
+        "q0_mean": float(getattr(target, "q0_mean", 0.0)),
+        "data": None if target.data is None else array(target.data),
+        "own_data": own_data,
+        "given": _given(target),
+        "view_box": array(target.view_box),
+        "exact": {"log_z": exact.log_z, "narrowest": exact.narrowest(extent)} if exact else None,
+        "box": array(exact.box) if exact else None,
         "simulated": [spec_value(spec) for name, spec in target.options.specs().items() if name in simulated],
-        "knobs": {one.name: values.settings_value(one.fitted(one.Knobs(), target)) for one in possible},
-        "square": values.array(square(target.view_box) if target.dim > 1 else target.view_box),
+        "knobs": {one.name: settings_value(one.fitted(one.Knobs(), target)) for one in possible},
+        "square": array(square(target.view_box) if target.dim > 1 else target.view_box),
         "stage": stage(target, bool(simulated)),
         "traces": traces(target) if target.planar else {},
     }
@@ -253,7 +347,7 @@ METRIC_LABELS = {"kl_forward": "forward KL (nats)"}
 
 def watched(names: Iterable[str]) -> bool:
     """Whether a page has values of all these names of an expression: metrics, clocks, settings, options."""
-    settings = {name for method in values.METHODS for name in METHODS[method].Knobs().specs()}
+    settings = {name for method in LIVE_METHODS for name in METHODS[method].Knobs().specs()}
     options = {name for names in DATA_OPTIONS.values() for name in names}
     return set(names) <= {*VALUES, *settings, *options}
 

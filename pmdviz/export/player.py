@@ -19,12 +19,12 @@ from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, 
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import Json, script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, page_css, picture_json
+from pmdviz.render import canvas_script, changes, page_css, picture_json
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns
 from pmdviz.scenes.inside import Inside, inside
 from pmdviz.scenes.race import RaceScene, tile_picture, tile_words
-from pmdviz.views.figures import inside_script, inside_stylesheet
+from pmdviz.views.figures import elements_script, inside_script, inside_stylesheet
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -216,7 +216,7 @@ class Player(Generic[S]):
 
     def html(self) -> str:
         """The whole page."""
-        css, js = page_css("player"), canvas_script() + static_text(STATIC / "player.js")
+        css, js = page_css("player"), canvas_script() + elements_script() + static_text(STATIC / "player.js")
         if self.insides:
             css, js = css + inside_stylesheet(), inside_script() + js
         theme = style.theme(self.look.dark)

@@ -16,11 +16,13 @@ _STATIC = Path(__file__).with_name("static")
 
 
 def static(name: str, *parts: str) -> str:
-    """The text of a file in `static/`, or of its named parts."""
-    return static_text(_STATIC / name, *parts)
+    """The text of a file in `static/`, or of its named parts; a style sheet begins with what all of them share."""
+    shared = static_text(_STATIC / "lab.css", "base") if name.endswith(".css") else ""
+    return shared + static_text(_STATIC / name, *parts)
 
 
 _lab = partial(static, "lab.css")
+_of_body = partial(static_text, _STATIC / "lab.css")  # of what is outside of all shadow roots
 TERM, TEXT = _lab("term"), _lab("text", "term")
 BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("header"), _lab("select"), _lab("file")
 FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("fold", "framed"), _lab("fold"), _lab("legend"), _lab("sample", "layer")
@@ -34,13 +36,13 @@ CELL = _lab("cell")
 STATUS = _lab("status") + TERM
 RACE = static("pages.css", "race")
 MAKE = figures.elements_script()  # before a script that makes elements
-DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_lab("dialog")), 1)
+DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_of_body("dialog")), 1)
 
 
 def _explain() -> str:
     """The script that explains knobs and words, with the glossary in it; it goes before one that needs it."""
     glossary = {key: term._asdict() for key, term in GLOSSARY.items()}
-    style = _lab("explain", "term")
+    style = _of_body("explain", "term")
     script = static("page.js", "explain").replace("GLOSSARY", json.dumps(glossary, ensure_ascii=False), 1)
     return MAKE + script.replace("STYLE", json.dumps(style), 1)
 

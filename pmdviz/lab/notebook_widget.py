@@ -30,7 +30,7 @@ from bokeh.protocol import Protocol
 from panel.io.state import set_curdoc
 
 from pmdviz.knobs import KnobSpec, Value
-from pmdviz.lab.css import static
+from pmdviz.lab.css import MAKE, static
 from pmdviz.lab.loop.task import running_loop
 from pmdviz.lab.panel_internals import Ts
 
@@ -47,7 +47,7 @@ class PageWidget(anywidget.AnyWidget):
     One place shows the page at a time, the one that was opened last.
     """
 
-    _esm = static("notebook.js")
+    _esm = MAKE + static("notebook.js")
     iteration = traitlets.Int(0).tag(sync=True)
     playing = traitlets.Bool(False).tag(sync=True)
 

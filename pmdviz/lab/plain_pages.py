@@ -79,7 +79,7 @@ class LessonsList(Component):
     format = param.Integer(default=FORMAT, doc="Of what the browser keeps.")
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
-    _esm = css.MAKE + css.static("lists.js", "svg", "lessons")
+    _esm = css.MAKE + css.static("lists.js", "lessons")
     _stylesheets = [css.static("pages.css", "lessons")]
 
 

@@ -32,7 +32,7 @@ from pmdviz.lab.panels.sharing import Choice, PageSharing, asked_of, changed, of
 from pmdviz.presets import EXPERIMENT_PRESETS, find_experiment_preset
 from pmdviz.scenes.words import number, typeset
 from pmdviz.targets.custom import titles as target_titles
-from pmdviz.views.stage import PicturesView
+from pmdviz.views import PicturesView
 
 # The Theory page's words: choices, slopes of the bounds, what the measured slope is.
 

@@ -1,6 +1,6 @@
-// == marks: What lies in pictures, painted at places that are pixels already. The pictures of the lab, which Bokeh lays out, use
-// these too.
+// == marks: What lies in pictures, painted at places that are pixels already; Bokeh's pictures use these too.
 const SHADES = 33
+const rgb_of = (colour) => [1, 3, 5].map((k) => parseInt(colour.slice(k, k + 2), 16))
 
 // A cleared canvas with the pixels of the screen: its context in CSS pixels, and its size.
 function sharp(canvas) {
@@ -13,7 +13,6 @@ function sharp(canvas) {
   return {ink, width, height, ratio}
 }
 
-// A line with gaps where a number is missing.
 function paint_line(ink, x, y, {colour, alpha = 1, width = 2, dash = []}) {
   ink.strokeStyle = colour
   ink.globalAlpha = alpha
@@ -124,7 +123,7 @@ function at_rest(ink, kept, now, [x, y, width, height], own) {
 // Pixels of a frame's size. A canvas has bytes red, green, blue, opacity; all our machines put the low one first.
 function new_film() {
   const canvas = document.createElement("canvas"), g = canvas.getContext("2d", {willReadFrequently: true}), rooms = []
-  let image = null, said = "", shade = 0
+  let image = null
   return {
     canvas,
     room(k, n) { return rooms[k]?.length >= n ? rooms[k] : rooms[k] = new Float64Array(n) },
@@ -136,12 +135,9 @@ function new_film() {
       } else this.pixels.fill(0, first * width, (last + 1) * width)
     },
     colour(words) {
-      if (words !== said) {
-        said = g.fillStyle = words
-        const [red, green, blue] = [1, 3, 5].map((k) => parseInt(g.fillStyle.slice(k, k + 2), 16))
-        shade = blue << 16 | green << 8 | red
-      }
-      return shade
+      g.fillStyle = words
+      const [red, green, blue] = rgb_of(g.fillStyle)
+      return blue << 16 | green << 8 | red
     },
     put(x, y, width, height) { g.putImageData(image, 0, 0, x, y, width, height) },
   }
@@ -158,7 +154,6 @@ function starts(from, to, origin) {
   return start
 }
 
-// `t` in 0 .. 1 of the way.
 function on_the_way(start, to, t) {
   const share = t * t * (3 - 2 * t), now = {...to}
   for (const name of MOVING) now[name] = start[name].map((value, k) => value + share * (to[name][k] - value))
@@ -166,16 +161,13 @@ function on_the_way(start, to, t) {
 }
 // == picture: A picture of pmdviz/pictures.py, as `picture_json` writes it, on a canvas.
 //
-//   pmdvizDraw(canvas, picture, {theme, large, borders, previous, t})   paints it; the canvas has the size that its style gives it
-//     picture   {x, y, marks, legend, middle, corner, note, title, about}; axes are {label, low, high, log, ticks, words}, of other
-//               units also {origin, unit}: the number at a value is origin + unit * value;
-//               marks {key: {kind, role, columns, look, hover, ids}} with arrays as columns
+//   pmdvizDraw(canvas, picture, {theme, large, borders, previous, t})   paints it, as large as the canvas's style says
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
 //               the top is higher where title and legend need it
 //     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. A dot comes from the row that its
 //               column `origin` has; with `ids` from the one of its id; else from the one of its row.
-//     returns   {box, X, Y, colour, moved}: where the axes are [x, y, width, height] in px, functions from values to px, and from a
-//               role to its colour, and the marks with their dots on their way; also canvas.pmdviz
+//     returns   {box, X, Y, colour, moved}, also as canvas.pmdviz: the axes' [x, y, width, height] in px, functions from
+//               values to px and from a role to its colour, and the marks with their dots on their way
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
 //               double click goes back) and the size of the canvas; `tap(x, y, per)` is called with the place of a click
 //   pmdvizMerged(picture, change)      the picture with what a change has in its place; null leaves something out
@@ -187,30 +179,29 @@ const span_of = (axis, own) => own ?? [axis.low, axis.high]
 function pmdvizMerged(base, change) {
   if (change === undefined) return base
   if (change === null || typeof change !== "object" || Array.isArray(change) || ArrayBuffer.isView(change)) return change
-  const both = {...base}
-  for (const [name, part] of Object.entries(change)) {
-    if (part === null) delete both[name]
-    else both[name] = pmdvizMerged(both[name], part)
-  }
-  return both
+  const parts = Object.keys({...base, ...change}).filter((name) => change[name] !== null)
+  return Object.fromEntries(parts.map((name) => [name, pmdvizMerged(base?.[name], change[name])]))
 }
 
 function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = BORDERS[large ? "large" : "usual"], previous = null, t = 1} = {}) {
-  let state = known.get(canvas)
-  if (!state) known.set(canvas, state = {films: {}, rooms: {}, kept: {}, span: {}})
-  Object.assign(state, {picture, options: {theme, large, borders, previous, t}})
+  if (!known.has(canvas)) known.set(canvas, {films: {}, rooms: {}, kept: {}, span: {}})
+  const state = Object.assign(known.get(canvas), {picture, options: {theme, large, borders, previous, t}})
   const paper = sharp(canvas), {ink, width, height} = paper
   if (width < 1 || height < 1) return null
   const px = large ? LARGE_PX : TEXT_PX, top = Math.max(borders.top, head(ink, picture, width, px))
   const map = mapping(picture, paper, {...borders, top}, state.span), colours = PALETTES[theme]
   const pen = {ink, map, state, colours, paper, px, colour: (role) => colours.roles[role] ?? colours.roles.text}
   paint_ground(pen, picture, theme)
+  const edges = map.box.map((at, k) => Math.round((k < 2 ? at : map.box[k - 2] + at) * paper.ratio) / paper.ratio)
   ink.save()
   ink.beginPath()
-  ink.rect(...whole_pixels(map.box, paper.ratio))
+  ink.rect(edges[0], edges[1], edges[2] - edges[0],
+    edges[3] - edges[1])  // between pixels everything in it would be slow
   ink.clip()
   const moved = previous && t < 1 ? on_their_way(picture, previous, t) : picture.marks
-  const above = Object.entries(moved).filter(([key, mark]) => (mark.kind === "signs" && !mark.look.edge ? true : (paint(pen, key, mark), false)))
+  const lies = ([, {kind, look}]) => kind === "signs" && !look.edge ? "above" : "below"
+  const {below = [], above = []} = Object.groupBy(Object.entries(moved), lies)
+  for (const [key, mark] of below) paint(pen, key, mark)
   paint_words(pen, picture)
   ink.restore()
   for (const [key, mark] of above) paint(pen, key, mark)  // a sign in front of a line is seen whole
@@ -218,13 +209,7 @@ function pmdvizDraw(canvas, picture, {theme = "light", large = false, borders = 
     canvas.setAttribute("role", "img")
     canvas.setAttribute("aria-label", picture.about)
   }
-  return canvas.pmdviz = {box: map.box, X: map.X, Y: map.Y, colour: pen.colour, picture, moved}
-}
-
-// A frame that ends between pixels makes everything in it slow to paint.
-function whole_pixels([x, y, width, height], ratio) {
-  const [left, top, right, bottom] = [x, y, x + width, y + height].map((at) => Math.round(at * ratio) / ratio)
-  return [left, top, right - left, bottom - top]
+  return canvas.pmdviz = {...map, colour: pen.colour, picture, moved}
 }
 
 function on_their_way(picture, previous, t) {
@@ -243,13 +228,12 @@ function mapping(picture, {width, height}, borders, own) {
   let box = [left, top, Math.max(1, width - left - right), Math.max(1, height - top - bottom)]
   const [x, y] = [span_of(picture.x, own.x), span_of(picture.y, own.y)]
   if (picture.equal) {
-    const unit = Math.min(box[2] / Math.abs(x[1] - x[0]), box[3] / Math.abs(y[1] - y[0]))
-    const [w, h] = [unit * Math.abs(x[1] - x[0]), unit * Math.abs(y[1] - y[0])]
-    box = [box[0] + (box[2] - w) / 2, box[1] + (box[3] - h) / 2, w, h]
+    const [wide, high] = [Math.abs(x[1] - x[0]), Math.abs(y[1] - y[0])], unit = Math.min(box[2] / wide, box[3] / high)
+    box = [box[0] + (box[2] - unit * wide) / 2, box[1] + (box[3] - unit * high) / 2, unit * wide, unit * high]
   }
   const scale = ([low, high], log, start, length) => {
-    const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high], per = length / (b - a)
-    return log ? (value) => start + per * (Math.log(value) - a) : (value) => start + per * (value - a)
+    const at = log ? Math.log : (value) => value, zero = at(low), per = length / (at(high) - zero)
+    return (value) => start + per * (at(value) - zero)
   }
   const X = scale(x, picture.x.log, box[0], box[2]), Y = scale(y, picture.y.log, box[1] + box[3], -box[3])
   return {box, X, Y, x, y}
@@ -257,15 +241,14 @@ function mapping(picture, {width, height}, borders, own) {
 
 // Paper, grid, axes with their numbers and words, the title and the legend: painted once, and then a picture.
 function paint_ground(pen, picture, theme) {
-  const {state, paper, ink, map} = pen, {x, y, legend, title} = picture
+  const {state, paper: {width, height, ratio}, ink, map} = pen, {x, y, legend, title} = picture
   const looks = Object.keys(legend).map((key) => { const {kind, role, look} = picture.marks[key] ?? {}; return [kind, role, look] })
-  const seen = JSON.stringify([paper.width, paper.height, paper.ratio, theme, pen.px, map.box, map.x, map.y, x, y, legend, looks, title])
+  const seen = JSON.stringify([width, height, ratio, theme, pen.px, map.box, map.x, map.y, x, y, legend, looks, title])
   if (state.seen !== seen) {
     state.seen = seen
-    const canvas = state.ground ??= document.createElement("canvas")
-    Object.assign(canvas, {width: Math.round(paper.width * paper.ratio), height: Math.round(paper.height * paper.ratio)})
-    const g = canvas.getContext("2d")
-    g.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
+    const canvas = state.ground ??= document.createElement("canvas"), g = canvas.getContext("2d")
+    Object.assign(canvas, {width: Math.round(width * ratio), height: Math.round(height * ratio)})
+    g.setTransform(ratio, 0, 0, ratio, 0, 0)
     paint_axes({...pen, ink: g}, picture)
     paint_legend({...pen, ink: g}, picture)
   }
@@ -285,23 +268,17 @@ function numbers_of(axis, own) {
   return Array.from({length: n}, (_, k) => Number(((first + k) * step).toPrecision(12))).map((value) => [(value - origin) / unit, number_words(value)])
 }
 
-function number_words(value, digits = 9) {
-  return value.toLocaleString("en-US", {maximumFractionDigits: digits}).replace("-", "−")
-}
-
+const number_words = (value) => value.toLocaleString("en-US", {maximumFractionDigits: 9}).replace("-", "−")
 const font = (px, bold = false) => `${bold ? "600 " : ""}${px}px ${FONT}`
 
 function paint_axes({ink, map, colours, paper, px, state}, picture) {
-  const [left, top, w, h] = map.box, crisp = (at) => Math.round(at * paper.ratio) / paper.ratio + 0.5 / paper.ratio
+  const [left, top, w, h] = map.box, crisp = (at) => (Math.round(at * paper.ratio) + 0.5) / paper.ratio
   ink.fillStyle = colours.paper
   ink.fillRect(0, 0, paper.width, paper.height)
   const across = numbers_of(picture.x, state.span.x), up = numbers_of(picture.y, state.span.y)
   const rule = (colour, lines) => {
-    ink.strokeStyle = colour
-    ink.lineWidth = 1
-    ink.beginPath()
-    for (const [x0, y0, x1, y1] of lines) { ink.moveTo(crisp(x0), crisp(y0)); ink.lineTo(crisp(x1), crisp(y1)) }
-    ink.stroke()
+    const at = (k) => lines.flatMap((line) => [crisp(line[k]), crisp(line[k + 2]), NaN])
+    paint_line(ink, at(0), at(1), {colour, width: 1})
   }
   rule(colours.grid, [...across.map(([value]) => [map.X(value), top, map.X(value), top + h]), ...up.map(([value]) => [left, map.Y(value), left + w, map.Y(value)])])
   rule(colours.grid, [[left, top, left + w, top], [left + w, top, left + w, top + h]])
@@ -311,33 +288,29 @@ function paint_axes({ink, map, colours, paper, px, state}, picture) {
   ink.fillStyle = colours.muted
   ink.textAlign = "center"
   ink.textBaseline = "top"
-  const widest = Math.max(0, ...across.map(([, words]) => ink.measureText(words).width)) + 8
-  const every = Math.max(1, Math.ceil(widest * across.length / w))  // numbers that would touch one another are left out
+  const widest = (numbers) => Math.max(0, ...numbers.map(([, words]) => ink.measureText(words).width))
+  const every = Math.max(1, Math.ceil((widest(across) + 8) * across.length / w))  // else they touch
   across.forEach(([value, words], k) => { if (k % every === 0) ink.fillText(words, map.X(value), top + h + 7) })
   ink.textAlign = "right"
   ink.textBaseline = "middle"
   for (const [value, words] of up) ink.fillText(words, left - 7, map.Y(value) + 1)
-  const beside = Math.max(0, ...up.map(([, words]) => ink.measureText(words).width))
   ink.fillStyle = colours.text
   ink.textAlign = "center"
   ink.textBaseline = "bottom"
-  fit_words(ink, picture.x.label, left + w / 2, paper.height - 4, paper.width, px)
-  ink.translate(Math.max(3, left - 16 - beside - px), top + h / 2)
+  fit_words(ink, picture.x.label, left + w / 2, paper.height - 4, paper.width)
+  ink.translate(Math.max(3, left - 16 - widest(up) - px), top + h / 2)
   ink.rotate(-Math.PI / 2)
   ink.textBaseline = "top"
-  fit_words(ink, picture.y.label, 0, 0, 2 * Math.min(top + h / 2, paper.height - top - h / 2), px)
+  fit_words(ink, picture.y.label, 0, 0, 2 * Math.min(top + h / 2, paper.height - top - h / 2))
   ink.setTransform(paper.ratio, 0, 0, paper.ratio, 0, 0)
 }
 
 // Words on one line; where they are too long they lose the brackets at their end.
-function fit_words(ink, words, x, y, room, px) {
-  ink.font = font(px)
+const fit_words = (ink, words, x, y, room) =>
   ink.fillText(ink.measureText(words).width > room ? words.replace(/ \([^)]*\)$/, "") : words, x, y, room)
-}
 
 const SAMPLE = 22, GAP = 12  // px: of a line in the legend, and between two of its words
 
-// The title, and the legend in as many lines as it takes.
 function paint_legend(pen, picture) {
   const {ink, map, colours, px, paper} = pen, line = px + 4
   ink.font = font(px)
@@ -360,7 +333,6 @@ function paint_legend(pen, picture) {
   ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
 }
 
-// Room for the title and the legend.
 function head(ink, picture, width, px) {
   ink.font = font(px)
   return (px + 4) * (fold(ink, picture, width - 8).length + (picture.title ? 1 : 0)) + 1
@@ -376,7 +348,6 @@ function fold(ink, picture, room) {
   return lines
 }
 
-// The symbol of a mark in the legend.
 function sample(pen, mark, x, y) {
   const {ink, colours} = pen, colour = pen.colour(mark.kind === "segments" ? "ink" : mark.role), {look} = mark
   if (mark.kind === "dots" && !look.marker || mark.kind === "signs") {
@@ -453,7 +424,7 @@ function paint(pen, key, mark) {
     }
     case "areas": return resting(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)
-    case "bars": {
+    case "bars":
       ink.fillStyle = colour
       ink.globalAlpha = look.alpha ?? 0.55
       columns.left.forEach((left, k) => {
@@ -462,7 +433,6 @@ function paint(pen, key, mark) {
       })
       ink.globalAlpha = 1
       return
-    }
     case "image": return paint_image(pen, key, mark)
     case "words": return paint_texts(pen, key, mark, colour)
   }
@@ -470,24 +440,20 @@ function paint(pen, key, mark) {
 
 // Filled outlines; all outlines of one level together, so holes stay open.
 function paint_areas(pen, key, {kind, columns, look}, colour) {
-  const {ink, map} = pen, paths = new Map(), path_of = (level) => paths.get(level) ?? paths.set(level, new Path2D()).get(level)
-  const n = columns.x.length
-  if (kind === "band") {
-    const path = path_of(0)
-    for (let k = 0; k < n; k++) path.lineTo(map.X(columns.x[k]), map.Y(columns.high[k]))
-    for (let k = n - 1; k >= 0; k--) path.lineTo(map.X(columns.x[k]), map.Y(columns.low[k]))
-  } else {
-    const [x, y] = places(pen, key, {columns, look})
-    let drawing = false
-    for (let k = 0; k < n; k++) {
-      const here = isFinite(x[k] + y[k]), path = here ? path_of(columns.level?.[k] ?? 0) : null
-      if (here) path[drawing ? "lineTo" : "moveTo"](x[k], y[k])
+  const {ink} = pen, paths = [], trace = ([x, y], level) => {
+    for (let k = 0, drawing = false; k < x.length; k++) {
+      const here = isFinite(x[k] + y[k])
+      if (here) (paths[level?.[k] ?? 0] ??= new Path2D())[drawing ? "lineTo" : "moveTo"](x[k], y[k])
       drawing = here
     }
   }
+  if (kind === "band") {
+    const edges = ["high", "low"].map((edge) => places(pen, key + edge, {columns, look}, "x", edge))
+    trace([0, 1].map((axis) => [...edges[0][axis], ...edges[1][axis].toReversed()]))
+  } else trace(places(pen, key, {columns, look}), columns.level)
   ink.fillStyle = colour
   ink.globalAlpha = look.alpha ?? AREA_ALPHA
-  for (const path of paths.values()) ink.fill(path)
+  paths.forEach((path) => ink.fill(path))
   ink.globalAlpha = 1
 }
 
@@ -496,7 +462,7 @@ function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = fals
   const {ink, map, state} = pen, {values, ends, x, y, shape: [rows, wide]} = columns, strength = opaque ? 1 : STRENGTH
   const cells = state.films[key] ??= document.createElement("canvas"), g = cells.getContext("2d")
   Object.assign(cells, {width: wide, height: rows})
-  const image = g.createImageData(wide, rows), rgb = ends.map((end) => [1, 3, 5].map((k) => parseInt(pen.colour(end).slice(k, k + 2), 16)))
+  const image = g.createImageData(wide, rows), rgb = ends.map((end) => rgb_of(pen.colour(end)))
   for (let row = 0; row < rows; row++) for (let k = 0; k < wide; k++) {
     const value = (values[row * wide + k] - low) / (high - low), at = 4 * ((rows - 1 - row) * wide + k)  // row 0 lies at the bottom
     image.data.set([...rgb[value < 0.5 ? 0 : 1], 255 * strength * Math.abs(2 * value - 1)], at)
@@ -506,7 +472,6 @@ function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = fals
   ink.drawImage(cells, map.X(x[0]), map.Y(y[1]), map.X(x[1]) - map.X(x[0]), map.Y(y[0]) - map.Y(y[1]))
 }
 
-// Paper under words, which are about to be written there.
 function wipe({ink, colours}, words, x, y, alpha) {
   const {actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down} = ink.measureText(words)
   ink.save()
@@ -538,11 +503,12 @@ function paint_words({ink, map, colours, px}, {middle, corner, note}) {
     ink.textAlign = align
     ink.textBaseline = baseline
     const lines = words.split("\n").flatMap((one) => folded(ink, one, w - 16)), line = px + 4
-    const first = y - (baseline === "bottom" ? line * (lines.length - 1) : baseline === "middle" ? line * (lines.length - 1) / 2 : 0)
-    const wide = Math.max(...lines.map((one) => ink.measureText(one).width)), start = align === "left" ? x : align === "right" ? x - wide : x - wide / 2
+    const wide = Math.max(...lines.map((one) => ink.measureText(one).width))
+    const start = x - wide * {left: 0, center: 0.5, right: 1}[align]
+    const share = {top: 0, middle: 0.5, bottom: 1}[baseline], first = y - share * line * (lines.length - 1)
     ink.globalAlpha = WIPE
     ink.fillStyle = colours.paper
-    ink.fillRect(start - 2, first - (baseline === "bottom" ? line : baseline === "middle" ? line / 2 : 0), wide + 4, line * lines.length)
+    ink.fillRect(start - 2, first - share * line, wide + 4, line * lines.length)
     ink.globalAlpha = 1
     ink.fillStyle = colour
     lines.forEach((one, k) => ink.fillText(one, x, first + k * line))
@@ -586,18 +552,18 @@ function under(pen, [key, mark], px, py) {
   return best
 }
 
+const TIP = "position:fixed;z-index:1200;pointer-events:none;padding:4px 8px;border:1px solid #8a8a8a;border-radius:4px;white-space:pre;"
 function tip() {
-  const box = document.querySelector(".pmdviz-tip") ?? document.body.appendChild(document.createElement("div"))
-  if (!box.className) {
-    box.className = "pmdviz-tip"
-    box.setAttribute("role", "tooltip")
-    box.style.cssText = `position:fixed;z-index:1200;pointer-events:none;padding:4px 8px;border:1px solid #8a8a8a;border-radius:4px;white-space:pre;font:${font(TEXT_PX)};line-height:1.4`
-  }
-  return box
+  const old = document.querySelector(".pmdviz-tip")
+  if (old) return old
+  const box = Object.assign(document.createElement("div"), {className: "pmdviz-tip", role: "tooltip"})
+  box.style.cssText = `${TIP}font:${font(TEXT_PX)};line-height:1.4`
+  return document.body.appendChild(box)
 }
 
 function pmdvizWatch(canvas, {zoom = "", tap = null} = {}) {
-  const state = () => known.get(canvas), redraw = () => { const now = state(); if (now) pmdvizDraw(canvas, now.picture, now.options) }
+  const state = () => known.get(canvas)
+  const redraw = () => { if (state()) pmdvizDraw(canvas, state().picture, state().options) }
   const inside = ({offsetX: x, offsetY: y}, [left, top, w, h]) => x >= left && x <= left + w && y >= top && y <= top + h
   let pressed = null
 
@@ -636,8 +602,7 @@ function pmdvizWatch(canvas, {zoom = "", tap = null} = {}) {
   canvas.addEventListener("pointerdown", (event) => { if (canvas.pmdviz && inside(event, canvas.pmdviz.box)) pressed = {x: event.offsetX, y: event.offsetY} })
   canvas.addEventListener("pointerup", (event) => {
     if (pressed && !pressed.moved && tap) {
-      const {box: [left, top, w, h], picture} = canvas.pmdviz, {span} = state(), [x, y] = [span_of(picture.x, span.x), span_of(picture.y, span.y)]
-      const per = {x: w / (x[1] - x[0]), y: h / (y[1] - y[0])}
+      const {box: [left, top, w, h], x, y} = canvas.pmdviz, per = {x: w / (x[1] - x[0]), y: h / (y[1] - y[0])}
       tap(x[0] + (event.offsetX - left) / per.x, y[0] + (top + h - event.offsetY) / per.y, per)
     }
     pressed = null

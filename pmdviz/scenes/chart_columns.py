@@ -104,11 +104,8 @@ def _outline(block: Block) -> np.ndarray:
 
 def _lifted(block: Block, room: float) -> Block:
     """The same block once the chart has become higher by that share."""
-
-    def up(line: np.ndarray) -> np.ndarray:
-        return np.array([line[0], room + (1 - room) * line[1]])
-
-    return Block(block.numbers, [up(slant) for slant in block.slants], up(block.leg))
+    low, high = np.array([[0.0], [room]]), np.array([[1.0], [1 - room]])
+    return Block(block.numbers, [low + high * slant for slant in block.slants], low + high * block.leg)
 
 
 # The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
@@ -288,14 +285,6 @@ def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, lis
     return {"y": [height for _, height in ordered], "text": [words for words, _ in ordered], "below": below}
 
 
-def chart_legend(chart: Chart, colours: Mapping[str, int]) -> list[Entry]:
-    """The series, and the slopes with their words; `colours` are numbers by name."""
-    series = enumerate(chart.series)
-    entries = [Entry(one.name, one.look, colours.get(one.name, k), dash_of(k, one.look)) for k, one in series]
-    slopes = [Entry(words, "slope", MUTED, cycled(SLOPE_DASHES, k)) for k, (words, _) in enumerate(chart.slopes)]
-    return entries + slopes
-
-
 def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
     """Dashes number k, from the first one again after the last."""
     return dashes[k % len(dashes)]
@@ -362,19 +351,6 @@ def strongest(picture: HeatMap) -> float:
     return float(np.abs(values[np.isfinite(values)]).max(initial=0.0)) or 1.0
 
 
-def heat_legend(picture: HeatMap) -> list[Entry]:
-    """The meaning of the colours, and their range."""
-    top = strongest(picture)
-    return [Entry(f"{picture.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
-
-
-def bars(picture: Histogram) -> dict[str, np.ndarray]:
-    """The bars of a histogram."""
-    edges = np.asarray(picture.edges, float)
-    top = np.asarray(picture.counts, float)
-    return {"left": edges[:-1], "right": edges[1:], "top": top, "bottom": np.zeros(len(top))}
-
-
 def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ends of both axes, with room for marks next to the bars."""
     places = [*np.asarray(picture.edges, float), *(place for _, place in picture.marks)]
@@ -383,21 +359,6 @@ def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[floa
     pad = 0.04 * (high - low) or 0.5
     counts = np.asarray(picture.counts, float)
     return (low - pad, high + pad), (0.0, 1.08 * float(counts.max(initial=0.0)) or 1.0)
-
-
-def marks(picture: Histogram) -> list[dict[str, list[float]]]:
-    """A vertical line for each mark, empty where its place is not known."""
-    _, (bottom, top) = histogram_spans(picture)
-    there = [np.isfinite(place) for _, place in picture.marks]
-    return [
-        {"x": [place] * 2 if known else [], "y": [bottom, top] if known else []}
-        for (_, place), known in zip(picture.marks, there, strict=True)
-    ]
-
-
-def histogram_legend(picture: Histogram) -> list[Entry]:
-    """The marks; bars need no words next to the axis."""
-    return [Entry(words, "mark", k + 1, cycled(MARK_DASHES, k)) for k, (words, _) in enumerate(picture.marks)]
 
 
 def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
@@ -414,13 +375,6 @@ def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
     return {"x": gapped[:, 0].ravel(), "y": gapped[:, 1].ravel()}
 
 
-def ellipse_points(picture: Ellipses) -> dict[str, np.ndarray]:
-    """The points, or as many of them as a browser paints at once."""
-    points = np.asarray(picture.points, float).reshape(-1, 2)
-    points = points[:: -(-len(points) // MOST_POINTS) or 1]
-    return {"x": points[:, 0], "y": points[:, 1]}
-
-
 def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ends of two axes of equal length around all that is drawn."""
     ends = []
@@ -431,13 +385,6 @@ def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tup
     half = 0.54 * max(high - low for low, high in ends) or 1.0
     (x0, x1), (y0, y1) = ends
     return ((x0 + x1) / 2 - half, (x0 + x1) / 2 + half), ((y0 + y1) / 2 - half, (y0 + y1) / 2 + half)
-
-
-def ellipse_legend(picture: Ellipses, colours: Mapping[str, int]) -> list[Entry]:
-    """The groups, and the points where there are some; `colours` are numbers by name."""
-    signs = [(one.name, "bold" if one.bold else "outline") for one in picture.groups]
-    groups = [Entry(name, sign, colours.get(name, k)) for k, (name, sign) in enumerate(signs)]
-    return groups + ([Entry("points", "dots", MUTED)] if len(picture.points) else [])
 
 
 # The pictures of an experiment. Their legends stand over them, in words that wrap (`legend_html`).
@@ -462,12 +409,19 @@ def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
 
 
 def legend_of(made: Shown, numbers: Mapping[str, int]) -> list[Entry]:
-    """The legend above a picture."""
+    """The legend above a picture: series and slopes, the range of the colours, marks of a histogram, or groups."""
     if isinstance(made, Chart):
-        return chart_legend(made, numbers)
+        slopes = [Entry(words, "slope", MUTED, cycled(SLOPE_DASHES, k)) for k, (words, _) in enumerate(made.slopes)]
+        series = enumerate(made.series)
+        return [Entry(one.name, one.look, numbers.get(one.name, k), dash_of(k, one.look)) for k, one in series] + slopes
     if isinstance(made, Ellipses):
-        return ellipse_legend(made, numbers)
-    return heat_legend(made) if isinstance(made, HeatMap) else histogram_legend(made)
+        points = [Entry("points", "dots", MUTED)] if len(made.points) else []
+        signs = [(one.name, "bold" if one.bold else "outline") for one in made.groups]
+        return [Entry(name, sign, numbers.get(name, k)) for k, (name, sign) in enumerate(signs)] + points
+    if isinstance(made, HeatMap):
+        top = strongest(made)
+        return [Entry(f"{made.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
+    return [Entry(words, "mark", k + 1, cycled(MARK_DASHES, k)) for k, (words, _) in enumerate(made.marks)]
 
 
 def names_in(made: Shown) -> list[str]:
@@ -527,24 +481,27 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
 
 
 def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
-    """Bars and marks."""
+    """Bars, and a vertical line for each mark, empty where its place is not known."""
     tips = {"from": "{left:.3g}", "to": "{right:.3g}", "": "{top:.3g}"}
-    drawn = {"bars": Mark("bars", "entrant-0", bars(made), {"alpha": BAR_ALPHA, "parted": True}, tips)}
-    for k, line in enumerate(marks(made)):
-        drawn[f"mark-{k}"] = Mark(
-            "line", f"entrant-{(k + 1) % NUMBER}", line, {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
-        )
+    edges, top = np.asarray(made.edges, float), np.asarray(made.counts, float)
+    columns = {"left": edges[:-1], "right": edges[1:], "top": top, "bottom": np.zeros(len(top))}
+    drawn = {"bars": Mark("bars", "entrant-0", columns, {"alpha": BAR_ALPHA, "parted": True}, tips)}
     x, y = histogram_spans(made)
+    for k, (_, place) in enumerate(made.marks):
+        line = {"x": [place, place], "y": [*y]} if np.isfinite(place) else {"x": [], "y": []}
+        look = {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
+        drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, look)
     return Picture(PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y), drawn, {}, about="Histogram")
 
 
 def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
     """The points, and a line with gaps for each group."""
-    points = ellipse_points(made)
-    drawn = {"points": Mark("dots", "muted", points, {"size": 4, "alpha": 0.35})}
+    points = np.asarray(made.points, float).reshape(-1, 2)
+    x, y = points[:: -(-len(points) // MOST_POINTS) or 1].T  # as many as a browser paints at once
+    drawn = {"points": Mark("dots", "muted", {"x": x, "y": y}, {"size": 4, "alpha": 0.35})}
     for k, one in enumerate(made.groups):
         look = {"width": THICK, "alpha": 1.0} if one.bold else {"width": THIN, "alpha": 0.75}
         drawn[f"group-{k}"] = Mark("line", _role(numbers, one.name, k), outlines(one.means, one.covs), look)
-    x, y = square([dict(mark.columns) for mark in drawn.values()])
-    axes = PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y)
+    across, up = square([dict(mark.columns) for mark in drawn.values()])
+    axes = PictureAxis(made.x_label, *across), PictureAxis(made.y_label, *up)
     return Picture(*axes, drawn, {}, about="Ellipses", equal=True)

@@ -52,6 +52,12 @@ class Words(NamedTuple):
     y: np.ndarray
     text: tuple[str, ...]
 
+    @classmethod
+    def at(cls, *places: tuple[float, float, str]) -> Words:
+        """Words by their x, y and text."""
+        x, y, text = zip(*places, strict=True) if places else ((), (), ())
+        return cls(np.array(x, np.float32), np.array(y, np.float32), text)
+
 
 NO_WORDS = Words(EMPTY_LINE["x"], EMPTY_LINE["x"], ())
 
@@ -113,14 +119,15 @@ def dot_columns(
 ) -> dict[str, np.ndarray]:
     """The particles in two of their coordinates; what q is there is not known."""
     rows = drawn_rows(frame.weights, limit)
-    points, weights = frame.particles[rows], frame.weights[rows]
-    return {
-        "x": points[:, pair[0]].astype(np.float32),
-        "y": points[:, pair[1]].astype(np.float32),
-        "size": dot_sizes(weights, len(frame.weights), largest),
-        "weight": weights.astype(np.float32),
-        "log_density": np.full(len(rows), np.nan, np.float32),
-    }
+    return weighted_dots(*frame.particles[rows][:, list(pair)].T, frame.weights, rows, largest)
+
+
+def weighted_dots(
+    x: np.ndarray, y: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest: float = LARGEST_DOT
+) -> dict[str, np.ndarray]:
+    """Some rows of particles with weights (m,) as dots at x, y (n,); what q is there is not known."""
+    sizes = dot_sizes(weights[rows], len(weights), largest)
+    return {**plain_dots(x, y, largest), "size": sizes, "weight": weights[rows].astype(np.float32)}
 
 
 def plain_dots(x: np.ndarray, y: np.ndarray, size: float) -> dict[str, np.ndarray]:
@@ -441,8 +448,7 @@ def newest_draws(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where each chain of a chain method stands; nothing of other families."""
     if frame.method.family != "chain":
         return EMPTY_LINE
-    points = np.concatenate([draws[:, list(pair)] for draws in frame.method.trails(frame.state, 1)]).astype(np.float32)
-    return {"x": points[:, 0].copy(), "y": points[:, 1].copy()}
+    return curve_columns(*np.concatenate([draws[:, list(pair)] for draws in frame.method.trails(frame.state, 1)]).T)
 
 
 def _trail(draws: np.ndarray) -> Segments:

@@ -41,11 +41,11 @@ def batch_picture(frame: Frame) -> Told:
         return None
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
     shown = points[_some(len(points), TICKS)]
-    flat = points.shape[1] == 1
+    flat, whole = points.shape[1] == 1, len(batch) == target.num_data
     curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else data_columns.EMPTY_LINE
     height = 1.05 * max([ground.ranges[1][1], *curve["y"]]) if flat else 0.0
     return {
-        "title": _title(len(batch), target.num_data),
+        "title": f"The batch: {'all' if whole else f'{count(len(batch))} of'} {count(target.num_data)} data points",
         "words": _words(flat, len(curve["x"]) > 0),
         "flat": flat,
         "x": list(ground.ranges[0]),
@@ -69,12 +69,6 @@ def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: t
     x = np.linspace(*across, data_columns.CURVE)
     rows = x.reshape(-1, *target.data_rows.shape[1:])
     return {"x": x, "y": weights @ np.exp(target.row_log_likelihood(thetas, rows)) / weights.sum()}
-
-
-def _title(rows: int, num_data: int) -> str:
-    if rows == num_data:
-        return f"The batch: all {count(num_data)} data points"
-    return f"The batch: {count(rows)} of {count(num_data)} data points"
 
 
 def _words(flat: bool, curve: bool) -> str:
@@ -158,17 +152,13 @@ def pictures(kind: str, before: Frame, after: Frame, found: Population) -> list[
     """Titles and sentences, in the order of the algorithm."""
     pull = {"weights": _gain, "move": _arrows, "ratio": _ratio}[kind](found)
     end = {"weights": _reweighted, "move": _moved, "ratio": _decided}[kind](found)
-    title = "The proposal" if kind == "ratio" else "The pull of the batch" if _partial(after) else "The pull"
+    rows = after.batch_rows
+    partial = rows is not None and not isinstance(rows, slice) and len(rows) < after.target.num_data
+    title = "The proposal" if kind == "ratio" else "The pull of the batch" if partial else "The pull"
     shortened = after.info.limited
     last = f"{end[1]} The step was shortened: {shortened}." if shortened else end[1]
     said = [_before(before, found), _redrawn(after, found), (title, pull), (end[0], last)]
     return [{"title": title, "sentence": sentence} for title, sentence in said]
-
-
-def _partial(after: Frame) -> bool:
-    """Whether the step was given a part of the data."""
-    rows = after.batch_rows
-    return rows is not None and not isinstance(rows, slice) and len(rows) < after.target.num_data
 
 
 def _before(before: Frame, found: Population) -> tuple[str, str]:
@@ -208,7 +198,8 @@ def _ratio(found: Population) -> str:
     ratio = float(found.total[0, 0])
     chance = number(float(np.exp(min(ratio, 0.0))))
     first = "" if found.size == 1 else "Chain 0: "
-    return f"{first}log α = {_signed(ratio)}, so the proposal is accepted with probability {chance}."
+    signed = f"−{number(-ratio)}" if ratio < 0 else number(ratio)
+    return f"{first}log α = {signed}, so the proposal is accepted with probability {chance}."
 
 
 def _reweighted(found: Population) -> tuple[str, str]:
@@ -236,10 +227,6 @@ def _decided(found: Population) -> tuple[str, str]:
 
 def _effective(weights: np.ndarray) -> str:
     return count(round(1.0 / float((weights**2).sum())))
-
-
-def _signed(value: float) -> str:
-    return f"−{number(-value)}" if value < 0 else number(value)
 
 
 LIMIT = 300  # particles whose terms are shown
@@ -281,7 +268,9 @@ def inside(
     weights = _weights(after, n)
     rows = _rows(weights, n, limit)
     old = _weights(before, len(before.method.points(before.state)))
-    step = _Step(update, before, after, pair, total, weights, old, bool(scene.shows_theta) and _is_theta(after))
+    points = np.asarray(after.method.points(after.state))  # latent ones and parameters of q have no place on the stage
+    placed = bool(scene.shows_theta) and points.ndim == 2 and points.shape[1] == after.target.dim
+    step = _Step(update, before, after, pair, total, weights, old, placed)
     drawn = columns or scene.columns(after, pair)
     earlier = scene.columns(before, pair)
     found = _population(step)
@@ -337,12 +326,6 @@ def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
     if weights is None:
         return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
-
-
-def _is_theta(frame: Frame) -> bool:
-    """Whether the points of the step have the target's coordinates: latent ones and parameters of q have no place."""
-    points = np.asarray(frame.method.points(frame.state))
-    return points.ndim == 2 and points.shape[1] == frame.target.dim
 
 
 class _Step(NamedTuple):

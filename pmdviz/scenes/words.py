@@ -173,11 +173,8 @@ def explanation(method: Method, target: Target) -> Explanation:
     """Five sentences, the formula and the paper."""
     judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
-    return Explanation(title(method, target), tuple(one for one in told if one), method.formula, _cited(method.source))
-
-
-def _cited(source: str) -> str:
-    return whole_sentence(source.split(";")[0])  # the paper; other sources, and parts of ours, are in the docs
+    paper = whole_sentence(method.source.split(";")[0])  # other sources, and parts of ours, are in the docs
+    return Explanation(title(method, target), tuple(one for one in told if one), method.formula, paper)
 
 
 # The words that a page explains when a person clicks or touches them, from glossary.yaml.

@@ -1,7 +1,520 @@
-"""Pictures: Bokeh figures that are built once and then only change their data."""
+"""Pictures in Bokeh, built once, which then only change their data: stage, tiles, data, experiments, and traces."""
 
-from pmdviz.scenes.stage.posterior import stage_columns
-from pmdviz.views.stage import DataView, StageView
-from pmdviz.views.traces import TracesView
+from __future__ import annotations
 
-__all__ = ["DataView", "StageView", "TracesView", "stage_columns"]
+import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from bokeh.models import Column, ColumnDataSource, Div, GlyphRenderer, HoverTool
+
+from pmdviz.experiments import Chart, Ellipses, HeatMap
+from pmdviz.experiments import Picture as Shown
+from pmdviz.experiments.sweep import SHARE, SeedRuns
+from pmdviz.methods import Method
+from pmdviz.metrics import METRICS, Metric
+from pmdviz.pictures import Mark as Layer
+from pmdviz.pictures import Picture
+from pmdviz.scenes import style
+from pmdviz.scenes import trace_columns as traced
+from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
+from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
+from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
+from pmdviz.scenes.race import CLOCKS as RACE_CLOCKS
+from pmdviz.scenes.race import (
+    Columns,
+    Difference,
+    Joined,
+    Letters,
+    RaceScene,
+    difference_picture,
+    race_traces_picture,
+    span,
+    tiles_picture,
+    tiles_room,
+)
+from pmdviz.scenes.stage import (
+    LAYERS,
+    MARKS,
+    SCENES,
+    Pair,
+    Scene,
+    particles_label,
+    stage_axes,
+    stage_picture,
+    stage_tips,
+)
+from pmdviz.views.drawing import PictureFigure
+
+NOTE_LETTERS = 38  # of a line that a phone has room for
+
+
+class StageView(PictureFigure):
+    """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
+
+    The regions of 50, 80 and 95 % of the exact posterior are areas, q is its region of 95 %; in one dimension both are
+    curves and the particles a rug under them. The user zooms and pans; a frame never changes the ranges.
+    """
+
+    def __init__(
+        self, target: Any, scene: Scene = SCENES["posterior"], pair: Pair = (0, 1), legend: bool = True
+    ) -> None:
+        self.look_at(target, scene, pair)
+        self._below: dict[str, Layer] = {}
+        first = stage_picture(scene, target, None, pair, StageColumns(), axes=self._ends)
+        marks = {name: mark._replace(hover=self._tips if name == "particles" else {}) for name, mark in MARKS.items()}
+        super().__init__("stage", first._replace(marks=marks), zoom="both", legend=legend)  # equal borders: a square
+        self.draw_picture(first)
+
+    @property
+    def layers(self) -> dict[str, GlyphRenderer]:
+        """What draws the layers that can be seen or hidden."""
+        return {name: self.drawn[name].renderer for name in LAYERS}
+
+    @property
+    def hover(self) -> HoverTool:
+        """What tells of a particle."""
+        return self.hovers[0] if self.hovers else HoverTool(tooltips=None)
+
+    def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
+        """Take ranges, axis names and words from a target, a scene of it and a method."""
+        self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
+        self._ends, self._tips = stage_axes(scene, target, pair, np.nan), stage_tips(scene, target, pair)
+        self._image: Image | None = None
+        self.name_layers(method)
+        if hasattr(self, "picture"):
+            x, y = self._ends
+            self.picture = self.picture._replace(x=x, y=y)
+            self.follow()
+
+    def name_layers(self, method: Method | None) -> None:
+        """Take the words of the scene for the layers of a method."""
+        self.method, self.words = method, self.scene.words(method)
+
+    def labels(self, columns: StageColumns) -> dict[str, str]:
+        """What the layers are called in a picture of these columns."""
+        dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
+        return {**self.words, **dots}
+
+    def fit(self) -> None:
+        """Set the ranges to the target's box again."""
+        self.follow()
+
+    def show(self, frame: Any) -> None:
+        """Draw `frame`; drawing it twice changes nothing."""
+        reason = frame.info.rejuvenated if frame.info else ""
+        self.name_layers(frame.method)
+        note = f"new particles: {reason}" if reason else frame.caveat.partition(":")[0]
+        self.draw(self.scene.columns(frame, self.pair), note)
+
+    def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:
+        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner.
+
+        Without the image the one before stays: it repaints the whole figure, and the eye does not miss it.
+        """
+        if not with_image and columns.image is not None and self._image is not None:
+            columns = columns._replace(image=self._image)
+        self._image = columns.image
+        if np.isfinite(columns.top) and not np.isfinite(self._top):
+            self._top, self._ends = columns.top, stage_axes(self.scene, self.target, self.pair, columns.top)
+        note = note.replace(": ", ":\n") if self._large else "\n".join(textwrap.wrap(note, NOTE_LETTERS))
+        made = stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
+        self.draw_picture(made._replace(marks={**made.marks, **self._below}))
+
+    def draw_below(self, name: str, lines: Mapping[str, np.ndarray] = EMPTY_LINE) -> None:
+        """Draw lines under the run's, or none: of a "ghost", or where a target is "moved" to."""
+        mark = MARKS[name]._replace(columns=lines)
+        if lines is not self._below.get(name, MARKS[name]).columns:
+            self._below[name] = mark
+            self.draw_picture(self.picture._replace(marks={**self.picture.marks, name: mark}))
+
+
+class DataView(PictureFigure):
+    """The picture of the data: all rows, the batch of the last step lit, and what q and the exact posterior predict."""
+
+    def __init__(self) -> None:
+        self._rug: dict[str, np.ndarray] = EMPTY_LINE
+        super().__init__("data", data_picture(NO_MOMENT))
+        self._moment = NO_MOMENT
+
+    def show(self, moment: DataMoment) -> None:
+        """Draw the data as the step of a frame saw them; what stands still is sent once."""
+        self._moment = moment
+        self.draw_picture(data_picture(moment, self._rug))
+
+    def show_rug(self, columns: Columns) -> None:
+        """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
+        if len(columns["x"]) or len(self._rug["x"]):
+            self._rug = dict(columns)
+            self.show(self._moment)
+
+
+# The stage of a race: a tile for each entrant, all in one figure.
+
+SAID = ("titles", "states", "notes")
+UNKNOWN_PX = 1000.0  # width of the tiles before the browser has said it
+
+
+class RaceTiles(PictureFigure):
+    """One Bokeh figure, which has as many tiles per row as its `width` allows."""
+
+    def __init__(self) -> None:
+        self.tiling, self.width = Tiling(0, 3), UNKNOWN_PX
+        self._kept_words: dict[str, Layer] = {}
+        self._joined: Joined = {}
+        # With `frame_align` it would take over the borders of the traces in the same layout.
+        super().__init__("race", tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
+        moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
+        self.moving = [self.sources[key] for key in moving]
+
+    def draw(self, scene: RaceScene, with_words: bool = True) -> None:
+        """Draw what each method's stage shows into its tile; without new words those before stay."""
+        tiling = Tiling.fitting(len(scene.tiles), self.width)
+        letters = Letters.fitting(self.width / tiling.size[0])
+        made = tiles_picture(scene, tiling, letters, before=self._joined)
+        if with_words or tiling != self.tiling:
+            self._kept_words = {key: made.marks[key] for key in SAID}
+        if tiling != self.tiling:
+            self.tiling, (width, height) = tiling, tiling.size
+            self.figure.styles = {**self.figure.styles, "aspect-ratio": f"{width:.4f} / {height:.4f}"}
+        self.draw_picture(made._replace(marks={**made.marks, **self._kept_words}))
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of a theme; nothing is around the tiles."""
+        super().set_theme(dark, presenter)
+        self.figure.update(**{f"min_border_{side}": 0 for side in style.BORDERS}, outline_line_color=None)
+
+
+# Pictures of experiments.
+
+HEIGHT, TOP, SIDE = 380, 12, 560  # px, of a figure, above its frame, and of a square at most
+BORDERS = {**style.BORDERS, "top": TOP}  # the legend is not part of the figure
+SQUARE = {"left": 64, "right": 12, "bottom": 48, "top": 28}  # alike in sum: a square outside is a square inside
+Kind = tuple[Any, ...]
+NO_NUMBERS: Mapping[str, int] = {}
+
+
+class ExperimentFigure(PictureFigure):
+    """The figure of one picture."""
+
+    def __init__(self, picture: Shown, numbers: Mapping[str, int]) -> None:
+        self._borders = SQUARE if isinstance(picture, Ellipses) else BORDERS
+        wide = {"sizing_mode": "scale_width", "width": SIDE, "height": SIDE, "max_width": SIDE}
+        look: dict[str, Any] = wide if isinstance(picture, Ellipses) else {"height": HEIGHT}
+        name = f"picture-{type(picture).__name__.lower()}"
+        super().__init__(name, picture_of(picture, numbers), legend=False, borders=self._borders, **look)
+        if isinstance(picture, HeatMap):
+            self.figure.grid.visible = False
+
+    def show(self, picture: Shown, numbers: Mapping[str, int]) -> None:
+        """Draw a picture of the same kind; drawing twice changes nothing."""
+        self.draw_picture(picture_of(picture, numbers))
+
+    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
+        """Colours of a theme; the borders stay."""
+        super().set_theme(dark, presenter)
+        self.figure.update(**{f"min_border_{side}": px for side, px in self._borders.items()})
+
+
+def kind_of(picture: Shown) -> Kind:
+    """What a figure cannot change: the kind of the picture, and of its axes."""
+    scales = (picture.x_log, picture.y_log) if isinstance(picture, Chart) else ()
+    return type(picture), *scales
+
+
+class PicturesView:
+    """`layout` holds the pictures; `stylesheets` dress it (a grid) and the words over each of them."""
+
+    def __init__(self, stylesheets: Sequence[str] = (), head_stylesheets: Sequence[str] = ()) -> None:
+        self.layout = Column(
+            children=[], sizing_mode="stretch_width", stylesheets=[*stylesheets], css_classes=["pmdviz-pictures"]
+        )
+        self._head_stylesheets = [*head_stylesheets]
+        self.views: list[ExperimentFigure] = []
+        self.heads: list[Div] = []
+        self._kinds: list[Kind] = []
+        self._shown: Sequence[Shown] = ()
+        self.colours: dict[str, int] = {}
+        self._dark = False
+
+    def show(self, pictures: Sequence[Shown], known: Mapping[str, int] = NO_NUMBERS) -> None:
+        """Draw them all. Only where their kinds are others than before are figures made.
+
+        A name has the same colour in all pictures; `known` are the numbers of colours of others.
+        """
+        self.colours = {**known, **self.colours}
+        kinds = [kind_of(picture) for picture in pictures]
+        if kinds != self._kinds:
+            self._make(kinds, pictures)
+        self._shown = tuple(pictures)
+        for view, picture in zip(self.views, pictures, strict=True):
+            self.colours |= colour_numbers(names_in(picture), self.colours)
+            view.show(picture, self.colours)
+        self._show_heads()
+
+    def forget(self) -> None:
+        """Other names are to come: colours are assigned again."""
+        self.colours = {}
+
+    def _make(self, kinds: list[Kind], pictures: Sequence[Shown]) -> None:
+        """Figures of these kinds; those at the front that stay the same are kept."""
+        same = next((k for k, pair in enumerate(zip(kinds, self._kinds, strict=False)) if pair[0] != pair[1]), None)
+        kept = min(len(kinds), len(self._kinds)) if same is None else same
+        new = [ExperimentFigure(picture, self.colours) for picture in pictures[kept:]]
+        for view in new:
+            view.set_theme(self._dark)
+        self.views, self._kinds = [*self.views[:kept], *new], kinds
+        heads = [Div(text="", stylesheets=self._head_stylesheets, sizing_mode="stretch_width") for _ in new]
+        self.heads = [*self.heads[:kept], *heads]
+        boxes = [
+            Column(children=[head, view.figure], sizing_mode="stretch_width", css_classes=["pmdviz-picture"])
+            for head, view in zip(heads, new, strict=True)
+        ]
+        self.layout.children = [*self.layout.children[:kept], *boxes]
+
+    def _show_heads(self) -> None:
+        for head, picture in zip(self.heads, self._shown, strict=True):
+            text = legend_html(picture.title, legend_of(picture, self.colours), self._dark)
+            if head.text != text:
+                head.text = text
+
+    def set_theme(self, dark: bool) -> None:
+        """Put on the light or the dark theme."""
+        self._dark = dark
+        for view in self.views:
+            view.set_theme(dark)
+        self._show_heads()
+
+
+# The traces of runs and races: how far each approximation is from the exact posterior, with bands over seeds.
+
+WAITING = "Press Play:\n{} will be drawn here"
+NO_ROWS: Mapping[str, np.ndarray] = {name: np.empty(0, np.float32) for name in traced.CLOCKS}
+
+
+class TracesView(PictureFigure):
+    """One Bokeh figure with all traces; `show` changes data, ranges and words, never the user's zoom along x.
+
+    Other runs and where a person is in the run so far are drawn as well (`Standing`).
+    """
+
+    def __init__(self, group: str = "tv") -> None:
+        self.group, self.clock = group, "visited"
+        self._seeds: SeedRuns | None = None
+        self._bands: traced.Bands = {}
+        self._seeds_said = ""
+        self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), traced.AT_THE_END)
+        self._playing = False
+        longest = (
+            max((each for each in traced.GROUPS.values() if each.log == log), key=lambda each: len(each.metrics))
+            for log in (True, False)
+        )
+        more = [self._picture(each) for each in longest]
+        super().__init__("traces", self._picture(traced.GROUPS[group]), zoom="width", more=more)
+        self.figure.on_event("doubletap", lambda event: self.follow())
+
+    @property
+    def source(self) -> ColumnDataSource:
+        """The columns of the run."""
+        return self.sources["traces"]
+
+    @property
+    def marks(self) -> ColumnDataSource:
+        """What happened in it."""
+        return self.sources["marks"]
+
+    def begin(self, on: bool) -> None:
+        """Whether it plays: then an empty picture no longer says to press Play."""
+        self._playing = on
+        if on:
+            self.follow()
+
+    def choose(self, group: str | None = None, clock: str | None = None) -> None:
+        """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
+        self.group, self.clock = group or self.group, clock or self.clock
+        self._bands = bands_of(self._seeds, self.clock, tuple(traced.GROUPS[self.group].metrics))
+        self.follow()
+
+    def show_seeds(self, runs: SeedRuns | None) -> None:
+        """Have a band over the same run with other seeds behind each trace; None for no bands."""
+        if runs is not self._seeds:
+            self._seeds = runs
+            self._bands = bands_of(runs, self.clock, tuple(traced.GROUPS[self.group].metrics))
+            self.show(*self._last)
+
+    def say_seeds(self, words: str) -> None:
+        """A few words on the other seeds, in the upper right corner."""
+        self._seeds_said = words
+        self.show(*self._last)
+
+    def follow(self) -> None:
+        """Let the x axis follow the run again after the user's zoom."""
+        self._spans.clear()
+        self.show(*self._last)
+
+    def iteration_at(self, x: float) -> int | None:
+        """The iteration of the run so far that is nearest to a place on the axis; None where nothing has been run."""
+        history = self._history(traced.GROUPS[self.group])
+        if len(history["iteration"]) < 2:
+            return None
+        return round(float(np.interp(x, history[self.clock], history["iteration"])))
+
+    def show(
+        self,
+        history: Mapping[str, np.ndarray] | Callable[[Iterable[str]], Mapping[str, np.ndarray]],
+        floors: Mapping[str, float | None],
+        marks: Sequence[traced.Mark] = (),
+        budget: int | None = None,
+        unit: str = "data",
+        expected: Sequence[str] = (),
+        standing: traced.Standing = traced.AT_THE_END,
+    ) -> None:
+        """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
+
+        The history may be a function of some metrics, where not every row has each of them.
+        Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
+        """
+        self._last = history, floors, marks, budget, unit, expected, standing
+        self.draw_picture(self._picture(traced.GROUPS[self.group]))
+
+    def _history(self, group: traced.Group) -> Mapping[str, np.ndarray]:
+        history = self._last[0]
+        return history(group.metrics) if callable(history) else history
+
+    def _picture(self, group: traced.Group) -> Picture:
+        """The picture shown last."""
+        _, floors, marks, budget, unit, expected, standing = self._last
+        history = self._history(group)
+        beside = [band[edge] for band in self._bands.values() for edge in ("low", "high")]
+        if standing.ghost is not None:
+            ghost = standing.ghost(group.metrics)
+            beside += [traced.column(ghost, name) for name in group.metrics]
+        axes = traced.traces_axes(history, group, self.clock, floors, budget, unit, beside)
+        happened = {*expected, *(mark.kind for mark in marks)}
+        number = len(self._seeds.whole) if self._seeds is not None else 0
+        seeds = f"middle {SHARE:.0%} of {number} seeds".replace("%", "\u00a0%") if number else ""
+        drawn = floors, marks, happened, standing, self._bands, seeds
+        made = traced.traces_picture(history, group, self.clock, axes, *drawn)
+        middle = made.middle
+        if len(history["iteration"]) < 2:
+            middle = "" if self._playing else WAITING.format(group.title)
+        corner = "\n".join(filter(None, (made.corner, self._seeds_said)))
+        return labelled(made._replace(middle=middle, corner="" if middle else corner), group, self.clock)
+
+
+LABELS, LEAST_GAP, BESIDE, END = 2, 0.15, 0.1, 0.06  # traces; shares of the picture's height
+
+
+def labelled(picture: Picture, group: traced.Group, clock: str) -> Picture:
+    """The names of one or two traces at their ends; of more there is the legend.
+
+    The upper one is above its curve and the lower one below it.
+    """
+    if len(group.metrics) > LABELS:
+        return picture
+    ends = sorted(filter(None, (_end(picture, name, clock) for name in group.metrics)), key=lambda end: -end[1])
+    heights = [min(max(end[1] + (-BESIDE if k else BESIDE), END), 1 - END) for k, end in enumerate(ends)]
+    if len(heights) == LABELS and heights[0] - heights[1] < LEAST_GAP:
+        heights = [max(heights[0], END + LEAST_GAP), min(heights[1], 1 - END - LEAST_GAP)]
+    marks = dict(picture.marks)
+    for k in range(LABELS):
+        there = k < len(ends)
+        name, at = (ends[k][2], ends[k][0]) if there else (next(iter(group.metrics)), 0.0)
+        words = group.metrics[name].title if there else ""
+        columns: dict[str, list] = {"x": [at], "y": [heights[k] if there else 0.0], "text": [words]}
+        look = {"edge": True, "align": "right" if at > picture.x.high / 2 else "left", "baseline": "middle"}
+        marks[f"label {k}"] = Layer("words", group.metrics[name].colour, columns, look, moves=True)
+    legend = {key: words for key, words in picture.legend.items() if key not in group.metrics}
+    return picture._replace(marks=marks, legend=legend)
+
+
+def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | None:
+    """Where a trace ends: the clock, the share of the picture's height, and its name; None before it has begun."""
+    columns, y = picture.marks[name].columns, picture.y
+    values = np.asarray(columns[name], float)
+    known = np.flatnonzero(np.isfinite(values))
+    if len(known) < 2:
+        return None
+    low, high, at = (np.log(v) if y.log else v for v in (y.low, y.high, values[known[-1]]))
+    return float(columns[clock][known[-1]]), float((at - low) / (high - low)), name
+
+
+def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+    """The bands of those columns that the runs have, against a clock."""
+    found = {name: runs.band(clock, name) for name in names} if runs is not None and runs.whole else {}
+    return {name: band for name, band in found.items() if len(band["x"])}
+
+
+# The traces of a race: a metric of every method against a clock, and the difference between two entrants.
+
+RACE_HEIGHT = 250  # px
+NO_ENTRANT = dict.fromkeys(("iteration", *RACE_CLOCKS), np.empty(0, np.float32))
+ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can be told apart
+
+
+class RaceTraces(PictureFigure):
+    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown."""
+
+    def __init__(self, slot: str, metric: Metric) -> None:
+        self.metric, self.clock = metric, "visited"
+        self._seeds: Sequence[SeedRuns] = ()
+        self._bands: traced.Bands = {}
+        self._last: tuple[Any, ...] = ((), (), {}, None, "data")
+        other = next(each for each in METRICS.values() if each.axis and each.log != metric.log)
+        room = [race_traces_picture(ROOM, each, "visited", 1.0, each.limits, None) for each in (other, metric)]
+        super().__init__(f"race-{slot}", room[1], "width", more=room[:1], height=RACE_HEIGHT)
+        self.figure.on_event("doubletap", lambda event: self.follow())
+
+    @property
+    def moving(self) -> list[ColumnDataSource]:
+        """The columns of the entrants."""
+        return [self.sources[f"traces-{k}"] for k in range(len(ROOM))]
+
+    def show(
+        self,
+        rows: Sequence[Columns],
+        here: Sequence[Columns],
+        floors: Mapping[str, float | None],
+        budget: int | None,
+        unit: str,
+    ) -> None:
+        """Draw the entrants' measured frames (columns of clocks and metrics), those up to now, and the floors."""
+        self._last = rows, here, floors, budget, unit
+        floor = floors.get(self.metric.name)
+        end = traced.clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, unit)
+        limits = span(self.metric, rows, floor)
+        made = race_traces_picture(rows, self.metric, self.clock, end, limits, floor, self._bands, here)
+        waits = rows and all(len(one["visited"]) < 2 for one in rows)
+        self.draw_picture(made._replace(middle=WAITING.format(self.metric.title)) if waits else made)
+
+    def choose(self, metric: Metric | None = None, clock: str | None = None) -> None:
+        """Show another metric or clock; the zoom along the old one means nothing any more."""
+        self.metric, self.clock = metric or self.metric, clock or self.clock
+        self._spans.clear()
+        self.show_seeds(self._seeds)
+
+    def show_seeds(self, entrants: Sequence[SeedRuns]) -> None:
+        """Bands over the seeds of each entrant; none for an empty list."""
+        self._seeds, name = entrants, self.metric.name
+        found = {str(k): bands_of(runs, self.clock, [name]).get(name) for k, runs in enumerate(entrants)}
+        self._bands = {k: one for k, one in found.items() if one is not None}
+        self.show(*self._last)
+
+    def spent_at(self, x: float) -> int | None:
+        """What the entrant that was furthest at a place on the axis had spent; None where nothing has been run."""
+        rows, *_, unit = self._last
+        found = [np.interp(x, one[self.clock], one[traced.CLOCK_OF[unit]]) for one in rows if len(one["visited"]) > 1]
+        return round(float(max(found))) if found else None
+
+
+class RaceDifference(PictureFigure):
+    """One figure; above 0 the first entrant is closer, below 0 the second."""
+
+    def __init__(self) -> None:
+        nothing = Difference(np.empty(0), np.empty(0), METRICS["tv"], ("", ""), "data")
+        super().__init__("race-difference", difference_picture(nothing, "visited", 1.0), "width", height=RACE_HEIGHT)
+
+    def show(self, found: Difference, clock: str, end: float) -> None:
+        """Draw a difference against a clock whose axis goes to `end`."""
+        self.draw_picture(difference_picture(found, clock, end))

@@ -8,26 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from bokeh.models import (
-    BasicTicker,
-    ColorBar,
-    ColumnDataSource,
-    CustomJSHover,
-    CustomJSTicker,
-    CustomJSTickFormatter,
-    FixedTicker,
-    GlyphRenderer,
-    Grid,
-    HoverTool,
-    Label,
-    Legend,
-    LegendItem,
-    LinearAxis,
-    LinearColorMapper,
-    LinearScale,
-    NoOverlap,
-    Range1d,
-)
+from bokeh import models
 from bokeh.models.glyphs import Image, Line, Patches, Quad, Scatter, Segment, Text, VArea
 
 from pmdviz.pictures import Axis, Mark, Picture
@@ -79,7 +60,7 @@ Columns = Mapping[str, Any]
 class Store:
     """Columns in the browser: those that were sent last, and the names that glyphs have for them."""
 
-    source: ColumnDataSource
+    source: models.ColumnDataSource
     sent: Columns | None = None
     named: set[str] = field(default_factory=set)
 
@@ -88,7 +69,7 @@ class Store:
 class Layer:
     """What draws one mark."""
 
-    renderer: GlyphRenderer
+    renderer: models.GlyphRenderer
     mark: Mark
     log: bool
     store: Store
@@ -115,7 +96,7 @@ class PictureFigure:
         zoom: str = "",
         legend: bool = True,
         more: Sequence[Picture] = (),
-        put: Callable[[ColumnDataSource, Any], None] = set_data,
+        put: Callable[[models.ColumnDataSource, Any], None] = set_data,
         **look: Any,
     ) -> None:
         self.zoom, self.twin = zoom, len({each.y.log for each in (first, *more)}) == 2
@@ -126,17 +107,17 @@ class PictureFigure:
         self.put = put  # a live page has a shorter way than Bokeh's
         self.stores: dict[str, Store] = {}
         self.drawn: dict[str, Layer] = {}
-        self.signs: dict[str, GlyphRenderer] = {}
-        self.hovers: list[HoverTool] = []
+        self.signs: dict[str, models.GlyphRenderer] = {}
+        self.hovers: list[models.HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
         self._free: list[Layer] = []
         self._spans: dict[str, tuple[float, float]] = {}
         self._axes: tuple[Axis, Axis] | None = None
         self._told: tuple[Mapping[str, str], list[Any]] = {}, []
-        self.items: list[LegendItem] = []
+        self.items: list[models.LegendItem] = []
         self._dark = self._large = False
-        self._bar: ColorBar | None = None
-        self._said: dict[Label, str] = {}
+        self._bar: models.ColorBar | None = None
+        self._said: dict[models.Label, str] = {}
         self._about = ""
         self._make_axes()
         self._make_words(legend)
@@ -148,7 +129,7 @@ class PictureFigure:
         self.set_theme()
 
     @property
-    def sources(self) -> dict[str, ColumnDataSource]:
+    def sources(self) -> dict[str, models.ColumnDataSource]:
         """The columns, by the keys of marks or by the names that several share."""
         return {name: store.source for name, store in self.stores.items()}
 
@@ -156,23 +137,23 @@ class PictureFigure:
 
     def _make_axes(self) -> None:
         f = self.figure
-        f.extra_y_ranges = {"edge": Range1d(0, 1)}
-        f.extra_y_scales = {"edge": LinearScale()}
+        f.extra_y_ranges = {"edge": models.Range1d(0, 1)}
+        f.extra_y_scales = {"edge": models.LinearScale()}
         if self.twin:
-            f.extra_y_ranges["linear"], f.extra_y_scales["linear"] = Range1d(0, 1), LinearScale()
-            axis = LinearAxis(y_range_name="linear", visible=False)
+            f.extra_y_ranges["linear"], f.extra_y_scales["linear"] = models.Range1d(0, 1), models.LinearScale()
+            axis = models.LinearAxis(y_range_name="linear", visible=False)
             f.add_layout(axis, "left")
-            f.add_layout(Grid(axis=axis, dimension=1, y_range_name="linear", visible=False))
+            f.add_layout(models.Grid(axis=axis, dimension=1, y_range_name="linear", visible=False))
         for axis in f.axis:
-            axis.update(formatter=CustomJSTickFormatter(code=TICK_JS), major_label_policy=NoOverlap())
+            axis.update(formatter=models.CustomJSTickFormatter(code=TICK_JS), major_label_policy=models.NoOverlap())
 
     def _make_words(self, legend: bool) -> None:
         look: dict[str, Any] = {"text": "", "text_font": style.FONT}
         middle = {"y": 0.5, "text_align": "center", "text_baseline": "middle"}
         corner = {"y": 1.0, "x_offset": -6, "y_offset": -3, "text_align": "right", "text_baseline": "top"}
-        self.middle, self.corner = (Label(x=0, y_range_name="edge", **each, **look) for each in (middle, corner))
-        self.note = Label(x=8, y=6, x_units="screen", y_units="screen", **look)
-        self.legend = Legend(items=[], visible=legend, **style.LEGEND)
+        self.middle, self.corner = (models.Label(x=0, y_range_name="edge", **each, **look) for each in (middle, corner))
+        self.note = models.Label(x=8, y=6, x_units="screen", y_units="screen", **look)
+        self.legend = models.Legend(items=[], visible=legend, **style.LEGEND)
         for each in (self.middle, self.corner, self.note):
             self.figure.add_layout(each)
         self.figure.add_layout(self.legend, "above")
@@ -199,7 +180,7 @@ class PictureFigure:
             axis.visible = grid.visible = mine and not y.bare
         return [(axis, y, self.zoom == "both") for axis, mine in zip(self.figure.left, own, strict=True) if mine]
 
-    def _set_range(self, name: str, span: Range1d, axis: Axis, free: bool) -> None:
+    def _set_range(self, name: str, span: models.Range1d, axis: Axis, free: bool) -> None:
         """The ends of an axis; those that a reader has zoomed to stay."""
         ends = axis.low, axis.high
         seen = self._spans.get(name)
@@ -216,13 +197,13 @@ class PictureFigure:
                 grid.visible = one.numbered
         if free and not one.log:  # the browser chooses alike, and the reader may go elsewhere
             units = {"origin": one.origin, "unit": one.unit} if one.rescaled else {}
-            if isinstance(axis.ticker, FixedTicker) or axis.formatter.args != units:
-                ticker = CustomJSTicker(major_code=UNIT_TICKS_JS, args=units) if units else BasicTicker()
-                words = CustomJSTickFormatter(code=UNIT_TICK_JS if units else TICK_JS, args=units)
+            if isinstance(axis.ticker, models.FixedTicker) or axis.formatter.args != units:
+                ticker = models.CustomJSTicker(major_code=UNIT_TICKS_JS, args=units) if units else models.BasicTicker()
+                words = models.CustomJSTickFormatter(code=UNIT_TICK_JS if units else TICK_JS, args=units)
                 axis.update(ticker=ticker, formatter=words, major_label_overrides={})
             return
-        if not isinstance(axis.ticker, FixedTicker):
-            axis.ticker = FixedTicker(ticks=[])
+        if not isinstance(axis.ticker, models.FixedTicker):
+            axis.ticker = models.FixedTicker(ticks=[])
         if axis.ticker.ticks != one.ticks:
             axis.update(major_label_overrides={tick: one.words(tick) for tick in one.ticks})
             axis.ticker.ticks = one.ticks
@@ -325,7 +306,7 @@ class PictureFigure:
         name = mark.look.get("shared", key)
         store = self.stores.get(name)
         if store is None:
-            store = self.stores[name] = Store(ColumnDataSource(), mark.columns, {*mark.columns})
+            store = self.stores[name] = Store(models.ColumnDataSource(), mark.columns, {*mark.columns})
             store.source.data = dict(self._packed(store, mark))
         store.named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
         log = self.picture.y.log
@@ -355,13 +336,13 @@ class PictureFigure:
                 marker = "marker" if "marker" in mark.columns else look.get("marker", "circle")
                 return Scatter(**at, size=size, marker=marker, line_color=None)
             case "segments":
-                kinds = LinearColorMapper([], low=-0.5, high=len(PATH_COLOURS) - 0.5)
+                kinds = models.LinearColorMapper([], low=-0.5, high=len(PATH_COLOURS) - 0.5)
                 line = {"line_alpha": "alpha", "line_color": {"field": "kind", "transform": kinds}}
                 return Segment(
                     x0="x0", y0="y0", x1="x1", y1="y1", line_width=look.get("width", style.PATH_WIDTH), **line
                 )
             case "image":
-                mapper = LinearColorMapper([], low=look.get("low", 0.0), high=look.get("high", 1.0))
+                mapper = models.LinearColorMapper([], low=look.get("low", 0.0), high=look.get("high", 1.0))
                 return Image(image="image", x="x", y="y", dw="dw", dh="dh", color_mapper=mapper)
             case _:
                 return Text(x="x", y="y", text="text")
@@ -430,11 +411,13 @@ class PictureFigure:
         mapper.update(low=mark.look["low"], high=mark.look["high"])
         self._show_bar(mapper, theme)
 
-    def _show_bar(self, mapper: LinearColorMapper, theme: style.Theme) -> None:
+    def _show_bar(self, mapper: models.LinearColorMapper, theme: style.Theme) -> None:
         """The colours with numbers, to the right."""
         if self._bar is None:
             look = {"width": 12, "padding": 4, "label_standoff": 4}
-            self._bar = ColorBar(color_mapper=mapper, formatter=CustomJSTickFormatter(code=TICK_JS), **look)
+            self._bar = models.ColorBar(
+                color_mapper=mapper, formatter=models.CustomJSTickFormatter(code=TICK_JS), **look
+            )
             self.figure.add_layout(self._bar, "right")
         font = {"major_label_text_font": style.FONT, "major_label_text_font_size": f"{style.TEXT_PX}px"}
         colours = {"major_label_text_color": theme.muted, "major_tick_line_color": theme.muted}
@@ -475,14 +458,14 @@ class PictureFigure:
                 if item.label.value != words:
                     item.label = {"value": words}
             return
-        self.items = [LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
+        self.items = [models.LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
         self.items = [item for item in self.items if item.renderers]
         if self.legend.visible:
             self.legend.items = self.items
         else:
             self.legend.tags = self.items
 
-    def _signs(self, key: str) -> list[GlyphRenderer]:
+    def _signs(self, key: str) -> list[models.GlyphRenderer]:
         """The legend's sign of a mark, and for those that are seen and hidden with it, with nothing in the picture."""
         found = []
         for name, mark in sorted(self.picture.marks.items(), key=lambda each: each[0] != key):  # its own first
@@ -493,8 +476,8 @@ class PictureFigure:
                 found.append(self.signs[name])
         return found
 
-    def _sign(self, name: str, mark: Mark) -> GlyphRenderer:
-        nowhere = ColumnDataSource(NOWHERE)
+    def _sign(self, name: str, mark: Mark) -> models.GlyphRenderer:
+        nowhere = models.ColumnDataSource(NOWHERE)
         if mark.kind in ("line", "segments"):
             return self.figure.add_glyph(nowhere, Line(x="x", y="y"), name=name)
         if mark.kind in ("areas", "band"):
@@ -505,7 +488,7 @@ class PictureFigure:
             nowhere, Scatter(x="x", y="y", size=size, marker=marker, line_color=None), name=name
         )
 
-    def _style_sign(self, name: str, sign: GlyphRenderer) -> None:
+    def _style_sign(self, name: str, sign: models.GlyphRenderer) -> None:
         mark = self.picture.marks[name]
         glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role]
         if isinstance(glyph, Line):
@@ -529,7 +512,7 @@ class PictureFigure:
                 groups.setdefault(told, []).append(key)
         for k, (told, keys) in enumerate(groups.items()):
             if k == len(self.hovers):
-                self.hovers.append(HoverTool(renderers=[], attachment="vertical"))
+                self.hovers.append(models.HoverTool(renderers=[], attachment="vertical"))
                 self.figure.add_tools(self.hovers[k])
             renderers = [self._layer(key).renderer for key in keys]
             if self.hovers[k].tags != [told]:
@@ -590,7 +573,7 @@ def _hover(hover: tuple[tuple[str, str], ...], across: bool, ceiling: float | No
             said += field_name + (f"{{{'custom' if custom else _numeral(spec or '')}}}" if spec or custom else "")
             if custom:
                 code = CELL_JS.format(axis=name) if field_name[0] == "$" else HOVER_JS.format(_largest(ceiling))
-                formats[field_name] = CustomJSHover(code=code)
+                formats[field_name] = models.CustomJSHover(code=code)
         tips.append((words, said))
     mode = {"mode": "vline", "line_policy": "nearest"} if across else {}
     return {"tooltips": tips, "formatters": formats, **mode}

@@ -22,7 +22,7 @@ from bokeh.models import (
 from bokeh.plotting import figure as Figure
 
 from pmdviz.files import static_text
-from pmdviz.render.canvas import MARKS
+from pmdviz.render import MARKS
 from pmdviz.scenes import style
 from pmdviz.scenes.style import BORDERS, FONT, PRESENTER_BORDERS, PRESENTER_PX, TEXT_PX, Theme, theme
 

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from pmdviz.lab.css import MAKE, static
 from tests.browser.conftest import Lab, running
 
 pytestmark = pytest.mark.ci
@@ -52,7 +53,7 @@ def test_no_text_from_outside_becomes_markup(injected):
     not_run()
 
 
-SCRIPT = (Path(__file__).parents[2] / "pmdviz/lab/static/notebook.js").read_text(encoding="utf-8")
+SCRIPT = MAKE + static("notebook.js")
 TRY_AGAIN_JS = """async (text) => {
   const url = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
   const { default: { render } } = await import(url)

@@ -16,7 +16,7 @@ from pmdviz.errors import InputError
 from pmdviz.essay.build import DOT, HERE, NUMBER, SPECIAL, drawn, mathml, number, page, pictures_of, told
 from pmdviz.essay.pictures import PICTURES, computed, kept, rounded
 from pmdviz.lab import links
-from pmdviz.render.canvas import picture_json
+from pmdviz.render import picture_json
 from tests.support.tables import looped
 
 

@@ -9,7 +9,7 @@ from pmdviz.export.figure import FigureLayout, PicturePanel
 from pmdviz.export.films import Film, stage_of, traces_of
 from pmdviz.export.options import Look
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.render.canvas import canvas_script, changes, picture_json
+from pmdviz.render import canvas_script, changes, picture_json
 
 pytestmark = pytest.mark.ci
 

@@ -21,7 +21,7 @@ from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
 from pmdviz.scenes.words import button, marked, number
-from pmdviz.views.traces import RaceDifference
+from pmdviz.views import RaceDifference
 from tests.support.tables import looped
 
 

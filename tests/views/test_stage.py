@@ -11,8 +11,7 @@ from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
 from pmdviz.scenes.race import Standing, cut, race_scene
 from pmdviz.scenes.stage import SCENES
-from pmdviz.views import StageView
-from pmdviz.views.stage import PicturesView, RaceTiles
+from pmdviz.views import PicturesView, RaceTiles, StageView
 from tests.support.tables import looped
 
 

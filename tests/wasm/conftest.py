@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pmdviz.wasm.values import kernels, script
+from pmdviz.export.live import kernels, script
 
 HELPERS = Path(__file__).with_name("helpers.js").read_text("utf-8")
 

@@ -3,7 +3,7 @@ const inflated = async (text) => {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0))
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
 }
-const start = async (module, declared) => loadKernels(await WebAssembly.compile(await inflated(module)), JSON.parse(declared))
+const start = async (module, declared) => loadKernels(await WebAssembly.compile(await inflated(module)), declared)
 const word = (x) => x === "nan" ? NaN : x === "inf" ? Infinity : x === "-inf" ? -Infinity : x
 
 function decoded(value) {

@@ -8,10 +8,10 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import BatchStream
+from pmdviz.export.live import LIVE_METHODS, LIVE_TARGETS, settings_value, target_value
 from pmdviz.kernels.mixture import SCALE
 from pmdviz.wasm import MODULE, NAMES
 from pmdviz.wasm.kernels import KERNELS, digest
-from pmdviz.wasm.values import METHODS, TARGETS, settings_value, target_value
 
 rng = np.random.default_rng(0)
 m, n, k = 130, 64, 10
@@ -197,8 +197,8 @@ TIERS = {"mixture": ()}
 
 
 @pytest.mark.browser
-@pytest.mark.parametrize("target", [pytest.param(each, marks=TIERS.get(each, pytest.mark.ci)) for each in TARGETS])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("target", [pytest.param(each, marks=TIERS.get(each, pytest.mark.ci)) for each in LIVE_TARGETS])
+@pytest.mark.parametrize("method", LIVE_METHODS)
 def test_a_step_of_each_method_on_each_target(driver, method, target):
     knobs = {"num_particles": 120} if method in ("pmd", "svgd", "smc_mcmc", "importance") else {}
     check(driver, target=target, target_options=OPTIONS.get(target, {}), method=method, seed=1, **knobs)

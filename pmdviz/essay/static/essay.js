@@ -1,7 +1,6 @@
 // == begin: Before anything is laid out: sliders are there only where a script can answer them.
 document.documentElement.classList.add("scripted")
-// == essay: Each slider chooses one of the values for which everything was computed: pictures, numbers, and words for a screen
-// reader.
+// == essay: Each slider chooses one of the values for which pictures, numbers and words were computed.
 const pictures = JSON.parse(document.getElementById("pictures").textContent)
 const theme = document.getElementById("theme"), wish = matchMedia("(prefers-color-scheme: dark)")
 const is_dark = () => (document.documentElement.dataset.theme ?? (wish.matches ? "dark" : "light")) === "dark"

@@ -1,5 +1,4 @@
-// A film in a page of its own. A frame has what differs from the first one's pictures; its columns are places in one run of
-// 16-bit numbers.
+// A film in a page. A frame has what differs from the first one; its columns are places in one run of 16-bit numbers.
 const film = JSON.parse(document.getElementById("film").textContent)
 const at = (id) => document.getElementById(id)
 const GAP = 65535
@@ -47,33 +46,21 @@ function opened_picture(picture, kept) {
   return {...picture, marks}
 }
 
-function element(tag, attributes = {}, ...children) {
-  const made = Object.assign(document.createElement(tag), attributes)
-  made.append(...children)
-  return made
-}
-
 // The stage and the traces of a run; of a race a tile for each entrant, with its title and its state above.
 function lay_out(inside) {
   const theme = film.dark ? "dark" : "light", large = film.large, place = at("pictures"), colours = film.colours
-  const titles = film.titles ?? [], states = titles.map(() => element("span"))
-  const canvases = film.pictures.map((_, k) => element("canvas", {id: titles.length && k < titles.length ? `tile-${k}` : k ? "traces" : "stage"}))
+  const titles = film.titles ?? [], states = titles.map(() => make("span"))
+  const sample = (colour, line = "") => make("i", {class: line, style: `--ink: ${colour}`})
+  const canvases = film.pictures.map((_, k) => make("canvas",
+    {id: k < titles.length ? `tile-${k}` : k ? "traces" : "stage"}))
   if (titles.length) {
-    const tiles = titles.map((title, k) => {
-      const sample = element("i")
-      sample.style.setProperty("--ink", colours[k])
-      return element("figure", {}, element("figcaption", {}, sample, element("b", {title}, title), states[k]), canvases[k])
-    })
-    const columns = titles.length in {1: 0, 2: 0, 4: 0} ? 2 : 3
-    const grid = element("div", {className: "tiles"}, ...tiles)
-    grid.style.cssText = `--columns: ${columns}; --rows: ${Math.ceil(titles.length / columns)}`
+    const caption = (title, k) => make("figcaption", {}, sample(colours[k]), make("b", {title}, title), states[k])
+    const tiles = titles.map((title, k) => make("figure", {}, caption(title, k), canvases[k]))
+    const columns = [1, 2, 4].includes(titles.length) ? 2 : 3, rows = Math.ceil(titles.length / columns)
+    const grid = make("div", {class: "tiles", style: `--columns: ${columns}; --rows: ${rows}`}, ...tiles)
     place.append(grid, ...canvases.slice(titles.length))
   } else place.append(...canvases)
-  for (const [words, colour, line] of film.legend) {
-    const sample = element("i", {className: line})
-    sample.style.setProperty("--ink", colour)
-    at("legend").append(sample, words)
-  }
+  for (const [words, colour, line] of film.legend) at("legend").append(sample(colour, line), words)
   const borders = {left: 1, right: 1, top: 1, bottom: 1}
   const options = canvases.map((_, k) => k < titles.length ? {theme, large, borders} : {theme, large})
   canvases.forEach((canvas, k) => {
@@ -93,13 +80,12 @@ function make_inside(pause) {
   place.hidden = !film.inside
   if (!film.inside) return {show() {}, toggle() {}, pick_at() {}}
   const view = inside_view({dark: film.dark, freeze: pause})
-  const menu = element("select", {}, ...film.titles.map((title) => element("option", {}, title)))
+  const menu = make("select", {onchange: () => draw()}, ...film.titles.map((title) => make("option", {}, title)))
   let last = null
   const draw = () => { if (place.open && last) view.show(last.inside[Math.max(menu.selectedIndex, 0)], column) }
-  if (film.titles.length) place.append(element("label", {}, "Step of ", menu))
+  if (film.titles.length) place.append(make("label", {}, "Step of ", menu))
   place.append(view.root)
-  menu.addEventListener("change", draw)
-  place.addEventListener("toggle", draw)
+  place.ontoggle = draw
   return {
     pick_at: view.pick_at,
     show(frame) { last = frame; draw() },
@@ -130,7 +116,6 @@ function play_film() {
     told = performance.now()
     inside.show(frame)
   }
-
   function set_playing(on) {
     playing = on
     at("play").textContent = on ? "Pause" : "Play"
@@ -155,12 +140,13 @@ function play_film() {
     show(Math.min(last, Math.max(0, now + by)))
   }
 
-  at("play").addEventListener("click", () => set_playing(!playing))
-  at("frame").addEventListener("input", () => { set_playing(false); show(Number(at("frame").value)) })
+  const turn = () => set_playing(!playing)
+  at("play").onclick = turn
+  at("frame").oninput = () => { set_playing(false); show(Number(at("frame").value)) }
   document.addEventListener("keydown", (event) => {
-    const own = {INPUT: true, SELECT: true, BUTTON: event.key === " ", SUMMARY: event.key === " "}  // keys that these take themselves
-    if (own[event.target.tagName]) return
-    const act = {" ": () => set_playing(!playing), ArrowRight: () => step(1), ArrowLeft: () => step(-1), i: inside.toggle}[event.key]
+    const own = event.key === " " ? "input, select, button, summary" : "input, select"  // keys that these take themselves
+    if (event.target.closest?.(own)) return
+    const act = {" ": turn, ArrowRight: () => step(1), ArrowLeft: () => step(-1), i: inside.toggle}[event.key]
     if (act) { event.preventDefault(); act() }
   })
   show(0)

@@ -13,7 +13,7 @@ from bokeh.models import CustomJS, Div, Plot
 
 from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
-from pmdviz.render.canvas import MOTION
+from pmdviz.render import MOTION
 from pmdviz.scenes.columns import Source, pack
 
 # What the browser says back: which frame it has drawn, whether anybody looks, which key was pressed.

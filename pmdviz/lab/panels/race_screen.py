@@ -29,8 +29,7 @@ from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of,
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
-from pmdviz.views.stage import RaceTiles
-from pmdviz.views.traces import RaceDifference, RaceTraces
+from pmdviz.views import RaceDifference, RaceTiles, RaceTraces
 
 if TYPE_CHECKING:
     from pmdviz.lab.race import Race
@@ -212,7 +211,7 @@ class RaceTable(JSComponent):
     lower = param.Boolean(default=True, doc="Whether a lower value of the first metric is better.")
     notes = param.List(default=[["independent draws", f"{EXACT} {WHY_BELOW}"]])
 
-    _esm = css.MAKE + static("lists.js", "svg", "race_table")
+    _esm = css.MAKE + static("lists.js", "race_table")
     _stylesheets = [static("pages.css", "race_table")]
 
 

@@ -11,8 +11,7 @@ look()
 const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", i: "I", t: "T", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
   if (!a.keyboard || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
-  const at = e.composedPath()[0]
-  const key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
+  const at = e.composedPath()[0], key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
   const on_time_line = at?.matches?.(".pmdviz-time") && !e.key.startsWith("Arrow")
   if (!key || !on_time_line && at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return
   if (key == "space" && at?.closest?.("button, a")) return
@@ -49,8 +48,7 @@ if (!document.querySelector("dialog.pmdviz-help-dialog")) {
     begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>`
   open_dialog("pmdviz-help-dialog", "Help", "Keys", words)
 }
-// == glide: Move the dots of a source from where they are to where the frame that has come has them, by the functions of
-// render/canvas.js. In the end, and at once on Pause, the picture is the frame's own.
+// == glide: Move the dots of a source to where the new frame has them; at once on Pause.
 const put = (source, data) => source.move ? source.move(data) : source.setv({data}, {sync: false, check_eq: false})
 const land = (source, data) => { source.flight = null; put(source, data) }
 const glide = (source, data, origin) => {
@@ -67,8 +65,7 @@ const glide = (source, data, origin) => {
 }
 // == unpack: Take the columns of a frame out of one run of bytes; nothing of it goes back to the server.
 if (a.parcel > 0) {
-  const p = a.packed
-  const bytes = ArrayBuffer.isView(p) ? p.buffer.slice(p.byteOffset, p.byteOffset + p.byteLength) : p
+  const p = a.packed, bytes = ArrayBuffer.isView(p) ? p.buffer.slice(p.byteOffset, p.byteOffset + p.byteLength) : p
   for (const [k, columns] of JSON.parse(a.layout)) {
     const data = {}
     for (const [name, start, length] of columns) data[name] = new Float32Array(bytes, 4 * start, length)
@@ -76,8 +73,7 @@ if (a.parcel > 0) {
     if (origin) glide(sources[k], own, origin); else land(sources[k], own)
   }
 }
-// == timeline: The time line: a range over the bar of the budget. It goes to any iteration of the run so far, by pointer, finger and
-// keyboard; the marks of the traces lie above it, and are read out where they are.
+// == timeline: A range over the bar of the budget, to any iteration so far; the marks above it are read out.
 const THUMB = 8, MARK_Y = 4, NEAR = 5, PATIENCE_MS = 2000
 const time = a.time ??= {asked: null, held: false, until: 0, width: 0, w: {}}
 const SHAPES = {
@@ -89,10 +85,9 @@ const said = (n) => {
   return there.map((words) => words.replace(/^iteration [\d,]+: /, "")).join("; ")
 }
 const place_at = (n) => `${time.w.counts} ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`
-const tell = (input, n, place) => {
-  const words = [place, said(n)].filter(Boolean).join(": ")
-  if (input.getAttribute("aria-valuetext") !== words) input.setAttribute("aria-valuetext", words)
-}
+const put_attribute = (part, name, value) => { if (part.getAttribute(name) !== `${value}`) part.setAttribute(name,
+  value) }
+const tell = (input, n, place) => put_attribute(input, "aria-valuetext", [place, said(n)].filter(Boolean).join(": "))
 
 // The iteration that a user drags to stays under the pointer until it is shown, or is given up.
 function go(input, exactly) {
@@ -128,7 +123,7 @@ function draw_marks(root) {
   if (!path || !(time.width > THUMB)) return
   const at = (k) => (THUMB / 2 + iteration[k] * (time.width - THUMB) / time.w.end).toFixed(1)
   const drawn = [...marker].map((name, k) => `M${at(k)} ${MARK_Y}${SHAPES[name] ?? SHAPES.circle}`).join("")
-  if (path.getAttribute("d") !== drawn) path.setAttribute("d", drawn)
+  put_attribute(path, "d", drawn)
   time.drawn = [marks.data, time.w.end, time.width, path]
 }
 
@@ -138,7 +133,7 @@ function show_time(root, w) {
   time.w = w
   if (!input.pmdviz) listen(root, input)
   if (time.asked === w.at || performance.now() > time.until) time.asked = null
-  if (input.getAttribute("max") !== String(w.end)) input.setAttribute("max", w.end)
+  put_attribute(input, "max", w.end)
   if (!time.held && time.asked === null) {
     input.value = w.at
     input.setAttribute("value", w.at)  // what the panel is rendered again from
@@ -185,11 +180,8 @@ const shared = (query) => query.startsWith("?lesson=") ? query : window.pmdvizAd
 const mine = a.copies, text = a.text.startsWith("?") ? new URL(shared(a.text), window.location.href).href : a.text
 if (a.text.startsWith("?")) a.address = text
 const by_hand = () => {
-  const box = document.createElement("textarea")
-  box.value = text
-  box.style.position = "fixed"
-  box.style.opacity = "0"
-  document.body.appendChild(box)
+  const box = Object.assign(document.createElement("textarea"), { value: text, style: "position:fixed;opacity:0" })
+  document.body.append(box)
   box.select()
   let good = false
   try { good = document.execCommand("copy") } catch (e) {}
@@ -206,11 +198,9 @@ if (a.keyboard) {
 }
 // == pointer: Where the mouse is over the stage, in large letters next to it and in the names of its axes: for a lecture hall, or by T.
 const box = figure.pmdvizPointer ??= (() => {
-  const made = make("div", { class: "pmdviz-pointer", "aria-hidden": "true" })
-  made.style.cssText = "position:fixed;z-index:1300;pointer-events:none;padding:4px 12px;border-radius:6px;white-space:nowrap;" +
+  const style = "position:fixed;z-index:1300;pointer-events:none;padding:4px 12px;border-radius:6px;white-space:nowrap;" +
     "font:600 clamp(20px,2vw,32px)/1.3 Roboto,system-ui,sans-serif;font-variant-numeric:tabular-nums;border:1px solid #8a8a8a"
-  document.body.append(made)
-  return made
+  return document.body.appendChild(make("div", { class: "pmdviz-pointer", "aria-hidden": "true", style }))
 })()
 const on = a.presenter !== a.pointer && cb_obj.event_name === "mousemove" && a.keyboard
 box.hidden = !on
@@ -224,13 +214,11 @@ if (on) {
   box.textContent = words.join(", ")
   box.hidden = !words.length
   const dark = document.documentElement.dataset.pmdviz === "dark"
-  box.style.color = dark ? "#f2f2f2" : "#1a1a1a"
-  box.style.background = dark ? "#1e1e1e" : "#ffffff"
+  Object.assign(box.style, { color: dark ? "#f2f2f2" : "#1a1a1a", background: dark ? "#1e1e1e" : "#ffffff" })
   const at = Bokeh.index.find_one(figure)?.canvas_view.events_el.getBoundingClientRect()
   if (at) {
-    const left = at.left + cb_obj.sx + 18, top = at.top + cb_obj.sy - 48
-    box.style.left = `${Math.max(8, Math.min(left, innerWidth - box.offsetWidth - 8))}px`
-    box.style.top = `${Math.max(8, top)}px`
+    box.style.left = `${Math.max(8, Math.min(at.left + cb_obj.sx + 18, innerWidth - box.offsetWidth - 8))}px`
+    box.style.top = `${Math.max(8, at.top + cb_obj.sy - 48)}px`
   }
 }
 // == save_png: The page has a legend of its own, the file needs the figure's.
@@ -240,19 +228,11 @@ show(legend.tags)
 const laid_out = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
 laid_out().then(() => view.export("png").canvas.toBlob((blob) => {
   show([])
-  const link = make("a", { href: URL.createObjectURL(blob), download: "pmdviz-stage.png" })
-  link.click()
-  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+  download(blob, "pmdviz-stage.png")
 }))
 // == lost: The server or the network is gone: a message over the page offers to open it again once the server answers.
 if (!document.querySelector(".pmdviz-lost")) {
-  const box = make("div", { class: "pmdviz-lost", role: "alert" })
-  box.style.cssText = `position:fixed;top:0;left:0;right:0;z-index:99999;padding:10px 16px;display:flex;gap:16px;
-    align-items:center;justify-content:center;background:#b00020;color:#fff;font:16px/1.4 system-ui,sans-serif`
-  const words = make("span", {}, "The connection to the server was lost. The run is paused at this frame.")
-  const again = make("button", { disabled: "" }, "Waiting for the server …")
-  again.style.cssText = "min-height:40px;padding:0 16px;font:inherit;border-radius:4px;border:1px solid #fff;background:#fff;color:#b00020"
-  again.onclick = () => { // while a run plays the address is updated rarely: open the iteration on the screen
+  const open = () => { // while a run plays the address is updated rarely: open the iteration on the screen
     const url = new URL(location)
     const seen = Bokeh.documents[0].get_model_by_name("acknowledge")?.words.match(/iteration ([\d,]+)/)
     if (seen && url.searchParams.has("run")) {
@@ -262,13 +242,15 @@ if (!document.querySelector(".pmdviz-lost")) {
     }
     location.reload()
   }
-  box.append(words, again)
-  document.body.appendChild(box)
-  const look = () => fetch("static/js/bokeh.min.js", { method: "HEAD", cache: "no-store" }).then(
-    (answer) => {
-      if (!answer.ok) throw new Error()
-      again.textContent = "Open again"
-      again.disabled = false
-    }).catch(() => setTimeout(look, 1000))
-  look()
+  const look = "min-height:40px;padding:0 16px;font:inherit;border-radius:4px;border:1px solid #fff;background:#fff;color:#b00020"
+  const again = make("button", { disabled: true, onclick: open, style: look }, "Waiting for the server …")
+  const style = `position:fixed;top:0;left:0;right:0;z-index:99999;padding:10px 16px;display:flex;gap:16px;
+    align-items:center;justify-content:center;background:#b00020;color:#fff;font:16px/1.4 system-ui,sans-serif`
+  document.body.append(make("div", { class: "pmdviz-lost", role: "alert", style },
+    make("span", {}, "The connection to the server was lost. The run is paused at this frame."), again))
+  const ask = () => fetch("static/js/bokeh.min.js", { method: "HEAD", cache: "no-store" }).then((answer) => {
+    if (!answer.ok) throw new Error()
+    Object.assign(again, { textContent: "Open again", disabled: false })
+  }).catch(() => setTimeout(ask, 1000))
+  ask()
 }

@@ -2,8 +2,7 @@
 const POSITIONS = 200
 
 function scale(s) {
-  const { low, high, log, whole } = s
-  const tidy = (v) => (whole ? Math.round(v) : Number(v)).toPrecision(3)
+  const { low, high, log, whole } = s, tidy = (v) => (whole ? Math.round(v) : Number(v)).toPrecision(3)
   return {
     at: (i) => String(Number(tidy(log ? low * (high / low) ** (i / POSITIONS) : low + ((high - low) * i) / POSITIONS))),
     of: (v) => {
@@ -17,55 +16,48 @@ function scale(s) {
 const chosen = (s) => s.kind === "choice" || s.kind === "source"
 
 function build(s) {
-  const id = "knob-" + s.name
-  const unit = make("span", { class: "unit" })
-  const label = make("button", { type: "button", class: "name", "aria-haspopup": "dialog" },
-    make("span", { class: "word" }, s.label), unit)
+  const id = "knob-" + s.name, unit = make("span", { class: "unit" })
+  const label = make("button", { class: "name", "aria-haspopup": "dialog" }, make("span", { class: "word" }, s.label),
+    unit)
   const mark = make("span", { class: "mark", title: "differs from the default" }, "●")
-  const reset = make("button", { type: "button", class: "reset" }, "↺")
+  const reset = make("button", { class: "reset" }, "↺")
   const message = make("div", { class: "message", role: "alert", id: id + "-message" })
   const note = make("div", { class: "note" })
   const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
   let box, slider = null, menu = null
-  if (chosen(s)) {
-    box = make("select", common)
-    for (const [choice, words] of s.choices) box.append(make("option", { value: choice }, words))
-  } else if (s.kind === "flag") {
-    box = make("input", { ...common, type: "checkbox" })
-  } else {
+  if (chosen(s)) box = make("select", common, ...options(s.choices))
+  else if (s.kind === "flag") box = make("input", { ...common, type: "checkbox" })
+  else {
     box = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" })
     if (s.kind === "formula") menu = examples(s)
     else box.setAttribute("inputmode", "decimal")
     if (s.low !== null) slider = make("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
   }
-  const row = make("div", { class: "row" })
-  if (slider) row.append(slider)
-  row.append(box)
+  const row = make("div", { class: "row" }, ...(slider ? [slider] : []), box)
   const root = make("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) },
     mark, label, ...(menu ? [menu] : []), row, reset, note, message)
-  return { root, label, unit, mark, reset, message, note, box, slider, menu }
+  return { root, label, unit, reset, message, note, box, slider, menu }
 }
 
+const options = (choices) => choices.map(([value, words]) => make("option", { value }, words))
+
 // The menu next to a formula: examples to begin with, and the own formula after a change.
-function examples(s) {
-  const menu = make("select", { "aria-label": `${s.label}: examples` })
-  for (const [choice, words] of [...s.choices, ["", "your own"]]) menu.append(make("option", { value: choice }, words))
-  menu.querySelector('[value=""]').disabled = true
-  return menu
-}
+const examples = (s) => make("select", { "aria-label": `${s.label}: examples` }, ...options(s.choices),
+  make("option", { value: "", disabled: true }, "your own"))
 
 // A slider alone: its name, what the number means, and the effect of too small and too large a value.
 function build_brief(s) {
   const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
-  const value = make("output", { class: "value", for: "slider-" + s.name }), other = make("div", { class: "other" })
-  const slider = make("input", { type: "range", id: "slider-" + s.name, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
+  const other = make("div", { class: "other" })
+  const value = make("output", { class: "value", for: "slider-" + s.name })
+  const id = "slider-" + s.name, range = { min: 0, max: POSITIONS, step: 1 }
+  const slider = make("input", { type: "range", id, name: s.name, "aria-label": s.label, ...range })
   const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
   const below = make("span"), words = s.ends.map((end) => make("span", {}, end))
   const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...(words.length ? words : [below]))
   return { root: make("div", { class: "knob brief" }, name, slider, value, ends, other, note, message), slider, message, note, value, below, other }
 }
 
-// What a slider's number means, in a few words.
 const words_of = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
 
 function brief(s, give) {
@@ -78,17 +70,19 @@ function brief(s, give) {
     part.below.textContent = meaning.below ?? ""
     part.slider.setAttribute("aria-valuetext", [usual, there].filter(Boolean).join(", "))
   }
-  part.slider.addEventListener("input", () => {
+  part.slider.oninput = () => {
     held = true
     const text = steps.at(Number(part.slider.value))
     write(text)
     give({ name: s.name, value: text })
-  })
-  for (const name of ["change", "blur"]) part.slider.addEventListener(name, () => { held = false })
+  }
+  part.slider.onchange = part.slider.onblur = () => { held = false }
   const take = (next) => {
     state = next
-    if (!held) part.slider.value = steps.of(Number(next.value))
-    if (!held) write(next.value)
+    if (!held) {
+      part.slider.value = steps.of(Number(next.value))
+      write(next.value)
+    }
     part.message.textContent = next.message
     part.note.textContent = next.message ? "" : next.note || s.waits
     part.root.hidden = !next.visible
@@ -99,20 +93,16 @@ function brief(s, give) {
 
 // One knob; `give(data)` sends to the server, the function returned takes a state from it.
 function knob(s, give) {
-  const part = build(s)
-  const steps = part.slider ? scale(s) : null
+  const part = build(s), steps = part.slider ? scale(s) : null
   let state = {}, typing = false, waiting = false  // waiting: sent from the box, not yet answered
   const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
   const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
-  function join(file) {
-    const known = [...part.box.options].some((option) => option.value === file)
-    if (!known) part.box.append(make("option", { value: file }, file.replace(/#[0-9a-f]+$/, "")))
-  }
   function write() {
     if (s.kind === "flag") part.box.checked = state.value === "true"
     else if (!typing && !waiting) {
-      if (s.kind === "source" && !s.choices.some(([choice]) => choice === state.value)) join(state.value)
+      const file = s.kind === "source" && ![...part.box.options].some((option) => option.value === state.value)
+      if (file) part.box.append(...options([[state.value, state.value.replace(/#[0-9a-f]+$/, "")]]))
       part.box.value = s.examples[state.value] ?? state.value
     }
     if (part.menu) part.menu.value = state.value in s.examples ? state.value : ""
@@ -134,24 +124,21 @@ function knob(s, give) {
     part.reset.title = `Reset to the default, ${state.usual}`
     part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
   }
-  part.label.addEventListener("click", () => {
+  part.label.onclick = () =>
     explanations.open(part.label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
-  })
-  part.box.addEventListener("change", () => { typing = false; send(read()) })  // on Enter too
+  part.box.onchange = () => { typing = false; send(read()) }  // on Enter too
   if (!chosen(s) && s.kind !== "flag") {
-    part.box.addEventListener("input", () => { typing = true })
-    part.box.addEventListener("blur", () => { typing = false; if (!state.message && !waiting) write() })
+    part.box.oninput = () => { typing = true }
+    part.box.onblur = () => { typing = false; if (!state.message && !waiting) write() }
   }
-  if (part.slider) {
-    part.slider.addEventListener("input", () => {
-      typing = false
-      part.box.value = steps.at(Number(part.slider.value))
-      part.slider.setAttribute("aria-valuetext", part.box.value)
-      send(part.box.value)
-    })
+  if (part.slider) part.slider.oninput = () => {
+    typing = false
+    part.box.value = steps.at(Number(part.slider.value))
+    part.slider.setAttribute("aria-valuetext", part.box.value)
+    send(part.box.value)
   }
-  part.menu?.addEventListener("change", () => { typing = false; send(part.menu.value) })
-  part.reset.addEventListener("click", () => give({ name: s.name, reset: true }))
+  if (part.menu) part.menu.onchange = () => { typing = false; send(part.menu.value) }
+  part.reset.onclick = () => give({ name: s.name, reset: true })
   function take(next) {
     const old = state
     state = next
@@ -169,19 +156,18 @@ const remembered = () => { try { return localStorage.getItem(MORE) === "open" } 
 const remember = (open) => { try { localStorage.setItem(MORE, open ? "open" : "folded") } catch {} }
 
 export function render({ model }) {
-  const more = make("button", { type: "button", class: "more" })
-  const form = make("div", { class: "form" })
+  const turn = () => {
+    const open = form.classList.contains("folded")
+    fold(open)
+    remember(open)
+  }
+  const more = make("button", { class: "more", onclick: turn }), form = make("div", { class: "form" })
   let made = {}
   const fold = (open) => {
     form.classList.toggle("folded", !open)
     more.setAttribute("aria-expanded", open)
     more.textContent = open ? "▾ Fewer settings" : "▸ More settings"
   }
-  more.addEventListener("click", () => {
-    const open = form.classList.contains("folded")
-    fold(open)
-    remember(open)
-  })
   const show = () => {
     for (const [name, state] of Object.entries(model.states)) made[name]?.take(state)
     more.hidden = model.brief || !model.specs.some((s) => !s.basic && model.states[s.name]?.visible)

@@ -20,27 +20,26 @@ const say = (at, words) => {
   if (at.textContent !== words) at.textContent = words
   at.hidden = !words
 }
-const button = (label, act, kind = "") => {
-  const made = make("button", { type: "button", class: kind }, label)
-  made.addEventListener("click", act)
-  return made
-}
+const button = (label, onclick, kind = "") => make("button", { class: kind, onclick }, label)
 
-// A question: radio buttons with letters, or a number; how sure one is; what became of it.
 function question_part(part, send, after, beside = []) {
-  const form = make("form", { class: "ask" }), verdict = make("div", { class: "verdict", role: "status" })
+  const submit = (e) => {
+    e.preventDefault()
+    if (value() === "") say(state, box ? "Type a number first." : "Choose an answer first.")
+    else send({ act: "answer", part, value: value(), confidence: chosen(sure) })
+  }
+  const form = make("form", { class: "ask", onsubmit: submit })
+  const verdict = make("div", { class: "verdict", role: "status" })
   const root = make("section", { "data-part": part }, form, verdict)
   let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = "", judged = true
   const radios = (name, entries) => entries.map(([value, nodes, letter]) => {
     const input = make("input", { type: "radio", name: `${part}-${name}`, value })
-    const words = make("span", { class: "say" })
-    words.append(...elements(nodes))
     const mark = make("span", { class: "mark" })
+    const words = make("span", { class: "say" }, ...elements(nodes))
     return { input, mark, row: make("label", {}, input, ...(letter ? [make("b", { "aria-hidden": "true" }, letter)] : []), words, mark) }
   })
   function build(ask) {
-    const legend = make("legend")
-    legend.append(...elements(ask.text))
+    const legend = make("legend", {}, ...elements(ask.text))
     choices = radios("option", ask.options.map(([letter, nodes]) => [letter, nodes, letter]))
     box = ask.options.length ? null : make("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
     sure = radios("sure", ask.confidences.map((words) => [words, [words], ""]))
@@ -51,13 +50,8 @@ function question_part(part, send, after, beside = []) {
       ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure.map((one) => one.row))] : []),
       make("div", { class: "row" }, store, ...beside, state))
   }
-  const value = () => box ? box.value.trim() : choices.find((one) => one.input.checked)?.input.value ?? ""
-  const confidence = () => sure.find((one) => one.input.checked)?.input.value ?? ""
-  form.addEventListener("submit", (e) => {
-    e.preventDefault()
-    if (value() === "") { say(state, box ? "Type a number first." : "Choose an answer first."); return }
-    send({ act: "answer", part, value: value(), confidence: confidence() })
-  })
+  const chosen = (radios) => radios.find((one) => one.input.checked)?.input.value ?? ""
+  const value = () => box ? box.value.trim() : chosen(choices)
   function show(ask) {
     root.hidden = !ask
     if (!ask) return
@@ -130,16 +124,16 @@ function hints_part(send) {
 
 // The answers as a file, when the learner wants; nothing is sent anywhere.
 function save_part() {
-  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}", required: "" })
-  const form = make("form", { class: "save" }, make("label", {}, "Your name or number ", name), make("button", { type: "submit" }, "Save my answers"))
-  let told = {}
-  form.addEventListener("submit", (e) => {
+  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}",
+    required: true })
+  const onsubmit = (e) => {
     e.preventDefault()
     const text = JSON.stringify({ ...told.sheet, student: name.value })
-    const link = make("a", { href: URL.createObjectURL(new Blob([text], { type: "application/json" })), download: `${told.sheet.sheet}-${name.value}.json` })
-    link.click()
-    setTimeout(() => URL.revokeObjectURL(link.href), 1000)
-  })
+    download(new Blob([text], { type: "application/json" }), `${told.sheet.sheet}-${name.value}.json`)
+  }
+  const form = make("form", { class: "save", onsubmit }, make("label", {}, "Your name or number ", name),
+    make("button", { type: "submit" }, "Save my answers"))
+  let told = {}
   const show = (all) => {
     told = all
     form.hidden = !all.is_done || !all.sheet?.answers?.length
@@ -155,12 +149,11 @@ const into = (store, key, text) => {
   try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* storage is disabled */ }
 }
 function remember(model, send) {
-  const keep = () => { if (model.kept.lesson) into("localStorage", KEPT(model.kept.lesson), model.kept.text) }
   const answer = () => {
     const { lesson } = model.asked
     if (lesson) send({ act: "resume", lesson, text: from("localStorage", KEPT(lesson)), before: from("sessionStorage", BEFORE) })
   }
-  model.on("kept", keep)
+  model.on("kept", () => { if (model.kept.lesson) into("localStorage", KEPT(model.kept.lesson), model.kept.text) })
   model.on("asked", answer)
   model.on("before", () => into("sessionStorage", BEFORE, model.before))
   // The card may be drawn while its document still takes it in: until then it cannot send.
@@ -200,17 +193,14 @@ function listen(root, model, send, asks) {
     e.preventDefault()
     return true
   }
-  const paged = { PageDown: "forward", PageUp: "backward" }
   document.addEventListener("keydown", (e) => {
     if (!model.told.lesson || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
     if (letter(e)) return
-    if (model.told.part && paged[e.key]) {
-      e.preventDefault()
-      send({ act: paged[e.key] })
-    } else if (e.key.toLowerCase() === "l" && !e.composedPath()[0].matches?.(`${TYPING}, input`)) {
-      e.preventDefault()
-      send({ act: "leave" })
-    }
+    const leaves = e.key.toLowerCase() === "l" && !e.composedPath()[0].matches?.(`${TYPING}, input`)
+    const act = leaves ? "leave" : model.told.part && { PageDown: "forward", PageUp: "backward" }[e.key]
+    if (!act) return
+    e.preventDefault()
+    send({ act })
   })
 }
 
@@ -222,18 +212,16 @@ export function render({ model }) {
   const leave = button("Leave the lesson", () => send({ act: "leave" }), "leave")
   leave.title = "The run that was there before is shown again (L)"
   const title = make("h2", { tabindex: "-1", id: "pmdviz-lesson-title" })
-  const text = make("div", { class: "text", "data-part": "text" })
-  const closed = make("p", { class: "closed" })
-  const reveal = button("Reveal", () => send({ act: "reveal" }), "main")
-  const reveal_row = make("div", { class: "row" })
+  const text = make("div", { class: "text", "data-part": "text" }), closed = make("p", { class: "closed" })
+  const reveal = button("Reveal", () => send({ act: "reveal" }), "main"), reveal_row = make("div", { class: "row" })
   const waits = make("p", { class: "waits", role: "status" }), revealed = make("div", { class: "text revealed" })
   const reveal_part = make("section", { class: "outcome", tabindex: "-1", "data-part": "reveal" }, reveal_row, closed, waits, revealed)
   const diagnosis = make("p", { class: "diagnosis", role: "status", "data-part": "found" })
-  const goal = make("p", { class: "goal" }), state = make("span", { class: "state" }), words = make("span")
-  goal.append(words, " ", state)
+  const state = make("span", { class: "state" }), words = make("span")
+  const goal = make("p", { class: "goal" }, words, " ", state)
   const score = make("p", { class: "score", role: "status" })
   const link = button("Copy link to this attempt", () => send({ act: "link" }))
-  const form = make("div", { class: "form" })
+  const form = make("div", { class: "form" }, model.get_child("form"))
   const solution = button("Show a solution", () => send({ act: "solution" }))
   const hints = hints_part(send), save = save_part()
   const work = make("section", { "data-part": "found", class: "work" }, goal, score, form, make("div", { class: "row" }, link, solution))
@@ -241,13 +229,10 @@ export function render({ model }) {
   const done = make("section", { class: "done" }), said = make("p", { class: "said", role: "status", "aria-live": "polite" })
   const back = button("Back", () => send({ act: model.told.part ? "backward" : "back" }))
   const next = button("Next", () => send({ act: model.told.part ? "forward" : "next" }), "main")
-  const part = make("span", { class: "part" })
-  const nav = make("div", { class: "nav" }, back, part, next)
+  const part = make("span", { class: "part" }), nav = make("div", { class: "nav" }, back, part, next)
   const body = make("div", { class: "body" }, title, text, asks.question.root, reveal_part, diagnosis, asks.after.root, work, hints.root, done, save.root)
   const head = make("div", { class: "head" }, make("div", { class: "names" }, lesson, " ", count), fold, leave)
-  const root = make("section", { class: "card", "aria-labelledby": title.id }, head, body, said, nav)
-  root.lang = "en"
-  form.append(model.get_child("form"))
+  const root = make("section", { class: "card", "aria-labelledby": title.id, lang: "en" }, head, body, said, nav)
   let key = ""
 
   function folded(on) {

@@ -1,17 +1,10 @@
-// == svg: As `make`, an element of a drawing.
-function svg_element(tag, attributes, ...children) {
-  const drawn = document.createElementNS("http://www.w3.org/2000/svg", tag)
-  for (const [name, value] of Object.entries(attributes)) drawn.setAttribute(name, value)
-  drawn.append(...children)
-  return drawn
-}
 // == race_table: Bars, closest method first; folded below them a table whose head sorts: a second press turns the order round.
 export function render({ model }) {
   let by = "first", down = false
   const heads = {}, body = make("tbody"), head = make("tr")
   const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
-    const button = make("button", { type: "button", title: words }, title, make("span", { "aria-hidden": "true" }))
-    button.addEventListener("click", () => { down = key === by ? !down : false; by = key; show() })
+    const sort = () => { down = key === by && !down; by = key; show() }
+    const button = make("button", { title: words, onclick: sort }, title, make("span", { "aria-hidden": "true" }))
     return (heads[key] = make("th", { scope: "col", class: key }, button))
   }))
   titles()
@@ -23,16 +16,10 @@ export function render({ model }) {
   const table = make("table", {}, make("caption", {}, "Methods"), make("thead", {}, head), body)
 
   function swatch(k) {
-    const look = model.swatches[k]
-    const holder = make("span", { class: "swatch" })
-    if (look) {
-      const line = svg_element("line", { x1: 0, y1: 5, x2: 34, y2: 5, stroke: look.colour, "stroke-width": 2.5 })
-      line.setAttribute("stroke-dasharray", look.dash)
-      const svg = svg_element("svg", { width: 34, height: 10, "aria-hidden": "true" })
-      svg.append(line)
-      holder.append(svg)
-    }
-    return holder
+    const look = model.swatches[k], ends = { x1: 0, y1: 5, x2: 34, y2: 5, "stroke-width": 2.5 }
+    const line = look && make("line", { ...ends, stroke: look.colour, "stroke-dasharray": look.dash })
+    return make("span", { class: "swatch" },
+      ...(line ? [make("svg", { width: 34, height: 10, "aria-hidden": "true" }, line)] : []))
   }
   const lines = new Map()  // entrant -> its row: only changed texts are touched, so nothing flickers
   function line(row) {
@@ -74,8 +61,7 @@ export function render({ model }) {
     const x = a[by]?.[0] ?? null, y = b[by]?.[0] ?? null
     if (x === y) return a.entrant - b.entrant
     if (x === null || y === null) return x === null ? 1 : -1  // unavailable values come last either way
-    const order = x < y ? -1 : 1
-    return down ? -order : order
+    return x < y === down ? 1 : -1
   }
   function show() {
     rank()
@@ -83,8 +69,7 @@ export function render({ model }) {
       cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
       cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
     }
-    const wanted = [...model.rows].sort(compare).map(line)
-    const now = [...body.children]
+    const wanted = [...model.rows].sort(compare).map(line), now = [...body.children]
     if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
   }
   const again = () => { lines.clear(); show() }
@@ -105,29 +90,19 @@ export function render({ model }) {
 }
 // == methods: The table of the methods: the head of a column filters the rows, a press on a cell runs its method.
 export function render({ model }) {
-  const ANY = ""
   const titles = { family: "Family", ...Object.fromEntries(model.columns.map(([name, title]) => [name, title])) }
   const meanings = Object.fromEntries(model.columns.map(([name, , , terms]) => [name, Object.fromEntries(terms)]))
-  const menu = (name, choices) => {
-    const box = make("select", { name, "aria-label": titles[name] }, make("option", { value: ANY }, "any"),
-      ...choices.map((choice) => make("option", { value: choice }, choice)))
-    box.addEventListener("change", show)
-    return box
-  }
+  const menu = (name, choices) => make("select", { name, "aria-label": titles[name], onchange: show },
+    make("option", { value: "" }, "any"), ...choices.map((choice) => make("option", { value: choice }, choice)))
   const menus = Object.fromEntries([
     ["family", menu("family", model.families.map(([title]) => title))],
     ...model.columns.map(([name, , , terms]) => [name, menu(name, terms.map(([term]) => term))]),
   ])
-  const all = make("button", { type: "button", class: "all" }, "Show all")
-  all.addEventListener("click", () => { for (const box of Object.values(menus)) box.value = ANY; show() })
+  const reset = () => { for (const box of Object.values(menus)) box.value = ""; show() }
+  const all = make("button", { class: "all", onclick: reset }, "Show all")
   const said = make("p", { class: "said", role: "status" })
-
-  const pick = (method, column) => model.send_msg({ method, column })
-  const pressed = (words, label, method, column) => {
-    const button = make("button", { type: "button", "aria-label": label }, ...words)
-    button.addEventListener("click", () => pick(method, column))
-    return button
-  }
+  const pressed = (words, label, method, column, more = {}) =>
+    make("button", { "aria-label": label, onclick: () => model.send_msg({ method, column }), ...more }, ...words)
   function cell([name, title], [chosen, remark], method, of) {
     const holder = make("td", { role: "cell", class: chosen.length ? name : name + " empty" },
       make("span", { class: "column", "aria-hidden": "true" }, title))
@@ -138,9 +113,8 @@ export function render({ model }) {
     const words = [make("span", { class: "terms" }, chosen.join(" + "))]
     if (remark) words.push(make("span", { class: "remark" }, remark))
     const label = `${of}, ${title}: ${chosen.join(" and ")}${remark ? ", " + remark : ""}. Run it`
-    const button = pressed(words, label, method, name)
-    button.title = chosen.map((term) => `${term}: ${meanings[name][term]}`).join("\n")
-    holder.append(button)
+    const title_of = chosen.map((term) => `${term}: ${meanings[name][term]}`).join("\n")
+    holder.append(pressed(words, label, method, name, { title: title_of }))
     return holder
   }
   const rows = []  // rows of the table, with what the menus need
@@ -162,7 +136,7 @@ export function render({ model }) {
   const table = make("table", { role: "table" }, make("caption", {}, "Methods and what they do in a step"), head, ...bodies)
 
   function show() {
-    const wanted = Object.entries(menus).filter(([, box]) => box.value !== ANY).map(([name, box]) => [name, box.value])
+    const wanted = Object.entries(menus).filter(([, box]) => box.value).map(([name, box]) => [name, box.value])
     let count = 0
     for (const { row, has } of rows) {
       row.hidden = !wanted.every(([name, choice]) => has[name].includes(choice))
@@ -183,8 +157,7 @@ export function render({ model }) {
   // The stored progress of a lesson; null without one, or where it is of another version of the lesson.
   function kept(name, steps) {
     try {
-      const found = JSON.parse(localStorage.getItem("pmdviz-lesson-" + name))
-      const at = steps.indexOf(found.path.at(-1))
+      const found = JSON.parse(localStorage.getItem("pmdviz-lesson-" + name)), at = steps.indexOf(found.path.at(-1))
       if (found.pmdviz_progress !== model.format || found.lesson !== name || at < 0) return null
       const scores = Object.entries(found.scores ?? {}).filter(([step, score]) => steps.includes(step) && Number.isFinite(score))
       return { at, done: found.done === true, best: scores.map(([, score]) => Math.round(score)) }
@@ -192,11 +165,12 @@ export function render({ model }) {
   }
   let cards = []
   function card([name, title, question, minutes, steps, , sketch], first) {
-    const state = make("span", { class: "state" }), button = make("button", { type: "button" })
+    const state = make("span", { class: "state" })
     const bar = make("span", { class: "bar", "aria-hidden": "true" }, make("i"))
-    button.addEventListener("click", () => model.send_msg({ lesson: name }))
+    const button = make("button", { onclick: () => model.send_msg({ lesson: name }) })
     const length = [`${minutes} min`, ...(steps.length ? [`${steps.length} step${steps.length === 1 ? "" : "s"}`] : [])].join(", ")
-    const root = make("li", {}, svg_element("svg", { viewBox: "0 0 96 40", "aria-hidden": "true" }, svg_element("path", { d: sketch })),
+    const root = make("li", {}, make("svg", { viewBox: "0 0 96 40", "aria-hidden": "true" },
+      make("path", { d: sketch })),
       make("h4", {}, title), make("p", {}, question), make("div", { class: "facts" }, make("span", {}, length), state), bar, button)
     const show = () => {
       const now = kept(name, steps)
@@ -211,8 +185,7 @@ export function render({ model }) {
     }
     return { root, show }
   }
-  const root = make("div", { class: "lessons" })
-  const read = () => cards.forEach((one) => one.show())
+  const root = make("div", { class: "lessons" }), read = () => cards.forEach((one) => one.show())
   const draw = () => {
     cards = model.lessons.map((row, k) => card(row, k === 0))
     const topics = [...new Set(model.lessons.map((row) => row[5]))]
@@ -240,10 +213,9 @@ function dialog_of(name, label, ...parts) {
 }
 // With a title and Close; a press outside closes it too.
 function open_dialog(name, label, title, ...parts) {
-  const close = make("button", { type: "button", class: "close", autofocus: "" }, "Close")
+  const close = make("button", { class: "close", autofocus: true, onclick: () => box.close() }, "Close")
   const box = dialog_of(name, label, make("header", {}, make("h2", {}, title), close), ...parts)
-  close.addEventListener("click", () => box.close())
-  box.addEventListener("click", (e) => { if (e.target === box) box.close() })
+  box.onclick = (e) => { if (e.target === box) box.close() }
   document.body.append(box)
   box.showModal()
   return box

@@ -4,18 +4,15 @@ const KEY = "__pmdviz_scripts__"
 
 function run(text) {
   return new Promise((done, failed) => {
-    const script = document.createElement("script")
-    script.src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
-    script.onload = () => { URL.revokeObjectURL(script.src); script.remove(); done() }
-    script.onerror = () => failed(new Error("a script of the lab could not be run; reload the notebook"))
+    const src = URL.createObjectURL(new Blob([text], { type: "text/javascript" }))
+    const onload = () => { URL.revokeObjectURL(src); script.remove(); done() }
+    const onerror = () => failed(new Error("a script of the lab could not be run; reload the notebook"))
+    const script = make("script", { src, onload, onerror })
     document.head.append(script)
   })
 }
 
 const unzipped = (view) => new Response(new Blob([view]).stream().pipeThrough(new DecompressionStream("gzip"))).text()
-
-// One promise a version: several labs of a page wait for the same scripts.
-const scripts = (version) => (window[KEY] ??= {})[version]
 
 async function load(parts) {
   for (const part of parts) await run(await unzipped(part))
@@ -24,20 +21,8 @@ async function load(parts) {
 // The notebook's own keys, such as an arrow that folds headings, are not for who works in the lab.
 const keep_keys = (element) => { element.dataset.lmSuppressShortcuts = "true" }
 
-function shell(el) {
-  const host = document.createElement("div")
-  host.className = "pmdviz-notebook"
-  host.tabIndex = -1
-  keep_keys(host)
-  host.style.cssText = "container-type: inline-size; width: 100%; min-height: 80px; outline: none; position: relative"
-  const words = document.createElement("p")
-  words.setAttribute("role", "status")
-  words.style.cssText = "font: 14px/1.5 system-ui, sans-serif; margin: 8px; color: inherit"
-  words.textContent = "Opening the lab …"
-  host.append(words)
-  el.append(host)
-  return { host, words }
-}
+const SHELL = "container-type: inline-size; width: 100%; min-height: 80px; outline: none; position: relative"
+const WORDS = "font: 14px/1.5 system-ui, sans-serif; margin: 8px; color: inherit"
 
 const is_dark = () =>
   document.body.dataset.jpThemeLight === "false" || document.body.classList.contains("vscode-dark") ||
@@ -45,9 +30,10 @@ const is_dark = () =>
 
 function render({ model, el }) {
   const id = Math.random().toString(36).slice(2)
-  const { host, words } = shell(el)
-  const hide = document.createElement("style")
-  host.append(hide)
+  const words = make("p", { role: "status", style: WORDS }, "Opening the lab …"), hide = make("style")
+  const host = make("div", { class: "pmdviz-notebook", tabindex: -1, style: SHELL }, words, hide)
+  keep_keys(host)
+  el.append(host)
   let doc = null, ready = false, waiting = [], mine = []
   const send = (message) => {
     try {
@@ -60,13 +46,7 @@ function render({ model, el }) {
   const say = (text, button, act) => {
     words.hidden = false
     words.replaceChildren(text)
-    if (button) {
-      const made = document.createElement("button")
-      made.textContent = button
-      made.style.cssText = "margin-left: 12px; font: inherit"
-      made.onclick = act
-      words.append(made)
-    }
+    if (button) words.append(make("button", { style: "margin-left: 12px; font: inherit", onclick: act }, button))
   }
   const open = () => {
     say("Opening the lab …")
@@ -84,15 +64,13 @@ function render({ model, el }) {
 
   // Changes made here within one turn go out together.
   const changed = (event) => {
-    const events = event.events ? (event.sync ? event.events : []) : [event]
-    const ours = events.filter((one) => one.sync)
+    const events = event.events ? (event.sync ? event.events : []) : [event], ours = events.filter((one) => one.sync)
     if (ours.length === 0) return
     if (mine.length === 0) queueMicrotask(() => {
       const all = mine
       mine = []
       if (doc === null) return
-      const patch = doc.create_json_patch(all)
-      const { Buffer } = Bokeh.require("core/serialization")
+      const patch = doc.create_json_patch(all), { Buffer } = Bokeh.require("core/serialization")
       send({ what: "patch", patch: JSON.stringify(patch, (key, value) => value instanceof Buffer ? value.to_base64() : value) })
     })
     mine.push(...ours)
@@ -108,9 +86,8 @@ function render({ model, el }) {
   }
   const build = async (message) => {
     close()
-    await scripts(message.version)
-    const { Document } = Bokeh.require("document")
-    const { add_document_standalone } = Bokeh.require("embed/standalone")
+    await window[KEY]?.[message.version]
+    const { Document } = Bokeh.require("document"), { add_document_standalone } = Bokeh.require("embed/standalone")
     const made = Document.from_json(JSON.parse(message.doc))
     doc = made
     made.on_change(changed)
@@ -124,8 +101,8 @@ function render({ model, el }) {
     send({ what: "ready" })
   }
   const take = (message, buffers) => {
-    if (message.what === "scripts") {
-      const all = (window[KEY] ??= {})
+    if (message.what === "scripts") { // one promise a version: several labs of a page wait for the same scripts
+      const all = window[KEY] ??= {}
       all[message.version] ??= load(buffers).catch((error) => {
         delete all[message.version] // the next try loads them again
         throw error

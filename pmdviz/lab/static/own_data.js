@@ -2,9 +2,9 @@
 const PASTE_MS = 300
 let numbered = 0
 
-function parts_of(model) {
+function parts_of() {
   const id = `own-data-${++numbered}`
-  const button = make("button", { type: "button", class: "open", "aria-haspopup": "dialog" }, "Your own data …")
+  const button = make("button", { class: "open", "aria-haspopup": "dialog" }, "Your own data …")
   const words = make("p", { class: "words" })
   const file = make("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain", id: `${id}-file` })
   const text = make("textarea", { id: `${id}-text`, rows: 3, spellcheck: "false", autocomplete: "off" })
@@ -13,12 +13,10 @@ function parts_of(model) {
   const scale = make("input", { type: "checkbox", id: `${id}-scale`, "aria-describedby": `${id}-scaling` })
   const scaling = make("span", { class: "scaling", id: `${id}-scaling` })
   const scaled = make("div", { class: "scaled" }, scale, make("label", { for: `${id}-scale` }, "Scale to mean 0, sd 1"), scaling)
-  const said = make("p", { class: "said", role: "status" })
-  const misfit = make("p", { class: "misfit", role: "alert" })
-  const proposal = make("span"), offer = make("button", { type: "button", class: "offer" })
+  const said = make("p", { class: "said", role: "status" }), misfit = make("p", { class: "misfit", role: "alert" })
+  const proposal = make("span"), offer = make("button", { class: "offer" })
   const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
-  const use = make("button", { type: "button", class: "use" }, "Use these data")
-  const close = make("button", { type: "button", class: "close" }, "Close")
+  const use = make("button", { class: "use" }, "Use these data"), close = make("button", { class: "close" }, "Close")
   const dialog = make("dialog", { "aria-labelledby": `${id}-title` },
     make("h2", { id: `${id}-title` }, "Your own data"), words,
     make("label", { for: `${id}-file` }, "A file (CSV)"), file,
@@ -35,16 +33,14 @@ const base64 = (file) => new Promise((done, failed) => {
 })
 
 function head_of(column, roles, at, turned) {
-  const role = make("select", { "aria-label": `Role of column ${column.name}` })
-  for (const name of roles) role.append(make("option", { value: name }, name))
+  const onchange = () => turned(at, role.value), options = roles.map((name) => make("option", { value: name }, name))
+  const role = make("select", { "aria-label": `Role of column ${column.name}`, onchange }, ...options)
   role.value = column.role
-  role.addEventListener("change", () => turned(at, role.value))
   return make("th", { scope: "col" }, make("div", { class: "name" }, column.name), make("div", { class: "kind" }, column.kind), role)
 }
 
 export function render({ model }) {
-  const p = parts_of(model)
-  const size = (n) => n.toLocaleString("en-US")
+  const p = parts_of(), size = (n) => n.toLocaleString("en-US")
   let shape = "", waits = 0, sent = 0, in_use = false
 
   function show_table(told) {
@@ -93,34 +89,32 @@ export function render({ model }) {
   }
 
   const open = () => { in_use = false; if (!p.dialog.open) p.dialog.showModal() }
-  p.button.addEventListener("click", open)
-  p.close.addEventListener("click", () => p.dialog.close())
-  p.dialog.addEventListener("close", () => {
+  p.button.onclick = open
+  p.close.onclick = () => p.dialog.close()
+  p.dialog.onclose = () => {
     clearTimeout(waits)
     if (in_use) return  // a refusal opens it again as it was
     p.file.value = p.text.value = shape = ""
     model.send_msg({ closed: true })
     p.button.focus()
-  })
-  p.dialog.addEventListener("keydown", (e) => { if (e.key !== "Escape") e.stopPropagation() })  // no keys of the page
-  p.file.addEventListener("change", () => {
+  }
+  p.dialog.onkeydown = (e) => { if (e.key !== "Escape") e.stopPropagation() }  // no keys of the page
+  p.file.onchange = () => {
     const [file] = p.file.files
     if (!file || !fits(file.size)) return
     p.text.value = ""
     send(file.name.replaceAll("\n", " ") || "table.csv", file)
-  })
-  p.text.addEventListener("input", () => {
-    clearTimeout(waits)
-    waits = setTimeout(() => {
-      const pasted = new Blob([p.text.value])
-      if (!p.text.value.trim() || !fits(pasted.size)) return
-      p.file.value = ""
-      send("", pasted)
-    }, PASTE_MS)
-  })
-  p.scale.addEventListener("change", () => model.send_msg({ scale: p.scale.checked }))
-  p.offer.addEventListener("click", () => model.send_msg({ fit: true }))
-  p.use.addEventListener("click", () => model.send_msg({ use: true }))
+  }
+  const paste = () => {
+    const pasted = new Blob([p.text.value])
+    if (!p.text.value.trim() || !fits(pasted.size)) return
+    p.file.value = ""
+    send("", pasted)
+  }
+  p.text.oninput = () => { clearTimeout(waits); waits = setTimeout(paste, PASTE_MS) }
+  p.scale.onchange = () => model.send_msg({ scale: p.scale.checked })
+  p.offer.onclick = () => model.send_msg({ fit: true })
+  p.use.onclick = () => model.send_msg({ use: true })
   for (const name of ["told", "form", "busy"]) model.on(name, show)
   model.on("closes", () => { in_use = true; p.dialog.close() })
   model.on("opens", open)
@@ -132,19 +126,21 @@ let numbered = 0
 
 export function render({ model }) {
   const id = `edit-data-${++numbered}`
-  const box = make("input", { type: "checkbox", id })
+  const box = make("input", { type: "checkbox", id, onchange: () => model.send_msg({ on: box.checked }) })
   const hint = make("span", { class: "hint" }, "Click to add an observation; click an observation to remove it.")
-  const fields = make("form", { class: "fields" })
-  const said = make("span", { class: "said", role: "status" })
-  const last = make("button", { type: "button" }, "Remove last")
+  const onsubmit = (event) => {
+    event.preventDefault()
+    model.send_msg({ add: inputs.map((input) => input.value.trim()) })
+  }
+  const fields = make("form", { class: "fields", onsubmit }), said = make("span", { class: "said", role: "status" })
+  const last = make("button", { onclick: () => model.send_msg({ last: true }) }, "Remove last")
   let inputs = []
 
   function field(name, k) {
-    if (model.classed && k === model.names.length - 1) {
-      const menu = make("select", { "aria-label": name }, make("option", { value: "0" }, "0"), make("option", { value: "1" }, "1"))
-      menu.addEventListener("change", () => model.send_msg({ class: Number(menu.value) }))
-      return menu
-    }
+    const classes = ["0", "1"].map((value) => make("option", { value }, value))
+    const onchange = (e) => model.send_msg({ class: Number(e.target.value) })
+    if (model.classed && k === model.names.length - 1) return make("select", { "aria-label": name, onchange },
+      ...classes)
     return make("input", { type: "text", inputmode: "decimal", "aria-label": name, autocomplete: "off", spellcheck: "false" })
   }
   function rebuild() {
@@ -157,14 +153,7 @@ export function render({ model }) {
     fields.hidden = hint.hidden = said.hidden = !model.editing
     said.textContent = model.said
   }
-  box.addEventListener("change", () => model.send_msg({ on: box.checked }))
-  fields.addEventListener("submit", (event) => {
-    event.preventDefault()
-    model.send_msg({ add: inputs.map((input) => input.value.trim()) })
-  })
-  last.addEventListener("click", () => model.send_msg({ last: true }))
-  model.on("names", rebuild)
-  model.on("classed", rebuild)
+  for (const name of ["names", "classed"]) model.on(name, rebuild)
   for (const name of ["editing", "said"]) model.on(name, show)
   rebuild()
   show()
@@ -175,7 +164,6 @@ const EVERY_MS = 40, KEYS_REST_MS = 700, SHARE = 1 / 50, FINE = 1 / 250
 const ARROWS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] }
 
 const short = (value) => value.toFixed(2).replace("-", "\u2212")
-
 export function render({ model, view }) {
   const root = make("div", { class: "layer" })
   let knobs = [], held = null, told = 0, waits = 0, serial = 0
@@ -194,114 +182,85 @@ export function render({ model, view }) {
   const within = (value, [low, high]) => Math.min(high, Math.max(low, value))
 
   function place() {
-    const f = frame()
-    for (const knob of knobs) {
-      const right = f && (knob.x - f.x[0]) / (f.x[1] - f.x[0]), up = f && (knob.y - f.y[0]) / (f.y[1] - f.y[0])
-      const seen = Boolean(f) && f.width > 0 && right >= 0 && right <= 1 && up >= 0 && up <= 1
-      knob.part.hidden = !seen
-      if (!seen) continue
-      knob.part.style.left = `${f.left + right * f.width}px`
-      knob.part.style.top = `${f.top + (1 - up) * f.height}px`
-      knob.part.classList.toggle("left", right > 0.5)
-      say(knob)
+    const f = frame(), [first, second] = model.axes
+    for (const { name, x, y, part, label } of knobs) {
+      const right = f && (x - f.x[0]) / (f.x[1] - f.x[0]), up = f && (y - f.y[0]) / (f.y[1] - f.y[0])
+      part.hidden = !(f?.width > 0 && right >= 0 && right <= 1 && up >= 0 && up <= 1)
+      if (part.hidden) continue
+      Object.assign(part.style, { left: `${f.left + right * f.width}px`, top: `${f.top + (1 - up) * f.height}px` })
+      part.classList.toggle("left", right > 0.5)
+      const words = `${first} ${short(x)}${second ? `, ${second} ${short(y)}` : ""}`
+      label.textContent = `${name}: ${words}`
+      part.setAttribute("aria-valuenow", x.toPrecision(4))
+      part.setAttribute("aria-valuetext", words)
     }
-  }
-
-  function say(knob) {
-    const [first, second] = model.axes
-    const words = `${first} ${short(knob.x)}${second ? `, ${second} ${short(knob.y)}` : ""}`
-    knob.label.textContent = `${knob.name}: ${words}`
-    knob.part.setAttribute("aria-valuenow", knob.x.toPrecision(4))
-    knob.part.setAttribute("aria-valuetext", words)
   }
 
   const send = (knob, extra = {}) => {
     told = performance.now()
     model.send_msg({ at: knobs.indexOf(knob), x: knob.x, y: knob.y, serial: ++serial, ...extra })
   }
-  function tell(knob) {
+  // Hold a knob, or none, and say which one was held.
+  function hold(knob = null) {
+    const before = held
     clearTimeout(waits)
-    const rest = told + EVERY_MS - performance.now()
-    if (rest <= 0) send(knob)
-    else waits = setTimeout(() => send(knob), rest)
+    held?.part.classList.remove("held")
+    held = knob
+    held?.part.classList.add("held")
+    return before
   }
-  function drop(knob) {
-    clearTimeout(waits)
-    if (held !== knob) return
-    held = null
-    knob.part.classList.remove("held")
-    send(knob, { drop: true })
-  }
-  function cancel() {
-    clearTimeout(waits)
-    if (!held) return
-    held.part.classList.remove("held")
-    held = null
-    model.send_msg({ cancel: true })
-  }
-  const hold = (knob) => { held = knob; knob.part.classList.add("held") }
+  const drop = (knob) => { if (held === knob) { hold(); send(knob, { drop: true }) } }
+  const cancel = () => { if (hold()) model.send_msg({ cancel: true }) }
 
-  function to_pointer(knob, event) {
-    const f = frame()
-    if (!f) return
-    const box = root.getBoundingClientRect()
-    knob.x = within(f.x[0] + (event.clientX - box.left - knob.off[0] - f.left) / f.width * (f.x[1] - f.x[0]), f.x)
-    if (model.axes[1]) knob.y = within(f.y[1] - (event.clientY - box.top - knob.off[1] - f.top) / f.height * (f.y[1] - f.y[0]), f.y)
+  // To a place within the axes; along the second one only where there is one. The server is told every so often.
+  function move(knob, f, x, y) {
+    if (held !== knob) hold(knob)
+    knob.x = within(x, f.x)
+    if (model.axes[1]) knob.y = within(y, f.y)
     place()
-    tell(knob)
-  }
-
-  function listen(knob) {
-    const { part } = knob
-    let down = null  // where it was pressed; a press alone moves nothing
-    part.addEventListener("pointerdown", (event) => {
-      if (event.button !== 0) return
-      const box = part.getBoundingClientRect()
-      knob.off = [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2]
-      down = [event.clientX, event.clientY]
-      part.setPointerCapture(event.pointerId)
-      event.stopPropagation()
-    })
-    part.addEventListener("pointermove", (event) => {
-      if (!down) return
-      if (held !== knob && Math.hypot(event.clientX - down[0], event.clientY - down[1]) < 3) return
-      if (held !== knob) hold(knob)
-      to_pointer(knob, event)
-    })
-    part.addEventListener("pointerup", () => { down = null; drop(knob) })
-    part.addEventListener("pointercancel", () => { down = null; cancel() })
-    part.addEventListener("keydown", (event) => {
-      const way = ARROWS[event.key], f = frame()
-      if (event.key === "Escape" && held) { down = null; cancel(); event.stopPropagation() }
-      if (event.key === "Enter") drop(knob)
-      if (!way || !f || !model.axes[1] && way[1]) return
-      event.preventDefault()
-      event.stopPropagation()
-      if (held !== knob) hold(knob)
-      const share = event.shiftKey ? FINE : SHARE
-      knob.x = within(knob.x + way[0] * share * (f.x[1] - f.x[0]), f.x)
-      knob.y = within(knob.y + way[1] * share * (f.y[1] - f.y[0]), f.y)
-      place()
-      tell(knob)
-      clearTimeout(knob.rest)
-      knob.rest = setTimeout(() => drop(knob), KEYS_REST_MS)
-    })
-    part.addEventListener("blur", () => { clearTimeout(knob.rest); if (!down) drop(knob) })
+    clearTimeout(waits)
+    waits = setTimeout(() => send(knob), Math.max(0, told + EVERY_MS - performance.now()))
   }
 
   function made({ name, x, y }) {
     const words = `${name}: drag it, or use the arrow keys`, label = make("span", { "aria-hidden": "true" })
     const part = make("div", { class: "handle", tabindex: 0, role: "slider", "aria-label": words }, label)
-    const knob = { name, x, y, part, label, off: [0, 0] }
-    listen(knob)
+    const knob = { name, x, y, part, label }
+    let down = null  // where it was pressed, and the pointer's way to its middle; a press alone moves nothing
+    part.onpointerdown = (event) => {
+      if (event.button !== 0) return
+      const box = part.getBoundingClientRect(), { clientX, clientY } = event
+      down = { clientX, clientY, right: box.left + box.width / 2 - clientX, up: box.top + box.height / 2 - clientY }
+      part.setPointerCapture(event.pointerId)
+      event.stopPropagation()
+    }
+    part.onpointermove = ({ clientX, clientY }) => {
+      const f = down && frame(), box = root.getBoundingClientRect()
+      if (!f || held !== knob && Math.hypot(clientX - down.clientX, clientY - down.clientY) < 3) return
+      const across = (clientX + down.right - box.left - f.left) / f.width
+      const fall = (clientY + down.up - box.top - f.top) / f.height
+      move(knob, f, f.x[0] + across * (f.x[1] - f.x[0]), f.y[1] - fall * (f.y[1] - f.y[0]))
+    }
+    part.onpointerup = () => { down = null; drop(knob) }
+    part.onpointercancel = () => { down = null; cancel() }
+    part.onkeydown = (event) => {
+      const way = ARROWS[event.key], f = frame(), share = event.shiftKey ? FINE : SHARE
+      if (event.key === "Escape" && held) { down = null; cancel(); event.stopPropagation() }
+      if (event.key === "Enter") drop(knob)
+      if (!way || !f || !model.axes[1] && way[1]) return
+      event.preventDefault()
+      event.stopPropagation()
+      move(knob, f, knob.x + way[0] * share * (f.x[1] - f.x[0]), knob.y + way[1] * share * (f.y[1] - f.y[0]))
+      clearTimeout(knob.rest)
+      knob.rest = setTimeout(() => drop(knob), KEYS_REST_MS)
+    }
+    part.onblur = () => { clearTimeout(knob.rest); if (!down) drop(knob) }
     return knob
   }
 
   // The handles as the server has them; those that are there already stay, and with them the focus.
   function show() {
-    held?.part.classList.remove("held")
-    held = null
-    clearTimeout(waits)
+    hold()
     if (knobs.map((knob) => knob.name).join() !== model.handles.map((one) => one.name).join()) {
       knobs = model.handles.map(made)
       root.replaceChildren(...knobs.map((knob) => knob.part))
@@ -309,7 +268,6 @@ export function render({ model, view }) {
     knobs.forEach((knob, k) => { clearTimeout(knob.rest); knob.x = model.handles[k].x; knob.y = model.handles[k].y })
     place()
   }
-  // The others of a moved target move too.
   function follow() {
     if (!held) return
     knobs.forEach((knob, k) => {
@@ -319,12 +277,9 @@ export function render({ model, view }) {
     place()
   }
 
-  let watched = null
   function watch() {
     const f = figure()
-    if (!f || !picture()) { if (root.isConnected || !watched) setTimeout(watch, 100); return }
-    if (watched === f) return
-    watched = f
+    if (!f || !picture()) return setTimeout(watch, 100)
     const later = () => requestAnimationFrame(place)
     for (const range of [f.x_range, f.y_range]) range.change.connect(later)
     f.properties.inner_width.change.connect(later)

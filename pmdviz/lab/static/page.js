@@ -40,10 +40,9 @@ function fit_figures() {
       }
 }
 // == tour: Three things to do with the page's own parts: each step ends when it was done, by hand or by the button.
-const event = (name) => new Event(name, { bubbles: true, composed: true })
 function move(slider, value) {
   slider.value = value
-  for (const name of ["input", "change"]) slider.dispatchEvent(event(name))
+  for (const name of ["input", "change"]) slider.dispatchEvent(new Event(name, { bubbles: true, composed: true }))
 }
 const iteration = () => Number(find(".pmdviz-status")?.textContent.match(/iteration ([\d,]+)/)?.[1].replaceAll(",", "") ?? 0)
 const STEPS = [  // selector, title, words, what the button does; the last one goes back
@@ -65,8 +64,11 @@ function find(selector, root = document) {
 }
 
 function take_tour() {
-  const ring = make("div"), heading = make("h2"), words = make("p", { role: "status", style: "margin:0 0 12px" })
-  const act = make("button", { type: "button" }, "Do it for me"), end = make("button", { type: "button" }, "End the tour")
+  const look = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
+  const ring = make("div", { style: look }), heading = make("h2")
+  const words = make("p", { role: "status", style: "margin:0 0 12px" })
+  const act = make("button", { onclick: () => STEPS[at][3](part()) }, "Do it for me")
+  const end = make("button", { onclick: () => box.close() }, "End the tour")
   const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ", end), gone = new AbortController()
   const part = () => find(STEPS[at][0]) ?? find(".brief input[type=range]")
   let at = 0, moved = false
@@ -85,13 +87,9 @@ function take_tour() {
   }
   const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
   const done = () => at === 0 ? iteration() >= 20 : moved
-  ring.style.cssText = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
-  act.addEventListener("click", () => STEPS[at][3](part()))
-  end.addEventListener("click", () => box.close())
-  box.addEventListener("keydown", (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() })
+  box.onkeydown = (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() }
   const hear = (e) => { if (at > 0 && e.composedPath()[0] === part()) moved = true }
-  document.addEventListener("change", hear, { capture: true, signal: gone.signal })
-  document.addEventListener("input", hear, { capture: true, signal: gone.signal })
+  for (const name of ["change", "input"]) document.addEventListener(name, hear, { capture: true, signal: gone.signal })
   const timer = setInterval(() => { place(); if (done()) next() }, 300)
   box.addEventListener("close", () => { ring.remove(); clearInterval(timer); gone.abort() })
   document.body.append(ring, box)
@@ -101,12 +99,9 @@ function take_tour() {
 // == tabs: The pages of the app: the first ones as tabs, the others in a menu; arrows go from one to the next.
 const IN_SIGHT = 3
 export function render({ model }) {
-  const bar = make("div", { class: "pages" }), list = make("div", { role: "tablist", "aria-label": "Pages" })
-  const tabs = model.pages.map(([name, title]) => {
-    const tab = make("button", { type: "button", name, role: "tab", "data-title": title }, title)
-    tab.addEventListener("click", (e) => { choose(tab); if (e.detail > 0) tab.blur() })  // after a mouse, keys are the page's
-    return tab
-  })
+  const press = (e) => { choose(e.target); if (e.detail > 0) e.target.blur() }  // after a mouse, keys are the page's
+  const tabs = model.pages.map(([name, title]) =>
+    make("button", { name, role: "tab", "data-title": title, onclick: press }, title))
   // Each page has an address, its title, and a place in the browser's history; the lab has the address of its run.
   const first = tabs[0].name, left = {}
   const address = (name) => left[name] ?? (name === first ? location.pathname : `?page=${name}`)
@@ -115,15 +110,15 @@ export function render({ model }) {
     return tabs.some((tab) => tab.name === name) ? name : first
   }
   let seen = model.active
-  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show(); note() } }
+  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
   const leave = (page, next) => {
     left[page] = location.search || location.pathname
     history.pushState(null, "", window.pmdvizAddress?.(address(next)) ?? address(next))  // a lesson stays in it
   }
-  const choose = (tab) => {
-    if (tab.name === model.active) return
-    leave(model.active, tab.name)
-    go(tab.name)
+  const choose = ({ name }) => {
+    if (name === model.active) return
+    leave(model.active, name)
+    go(name)
   }
   const opened = () => {  // called by a page, not by a click on a tab
     if (model.active === seen) return
@@ -142,8 +137,9 @@ export function render({ model }) {
     }
     const heading = document.querySelector("h1#heading")
     if (heading) heading.textContent = document.title
+    note()
   }
-  bar.addEventListener("keydown", (e) => {
+  const walk = (e) => {
     const at = tabs.indexOf(e.composedPath()[0]), last = tabs.length - 1
     const to = { ArrowRight: at < last ? at + 1 : 0, ArrowLeft: at > 0 ? at - 1 : last, Home: 0, End: last }[e.key]
     if (at < 0 || to === undefined || e.ctrlKey || e.metaKey || e.altKey) return
@@ -151,44 +147,39 @@ export function render({ model }) {
     e.stopPropagation()  // elsewhere on the page arrows are steps of the run
     tabs[to].focus()
     choose(tabs[to])
-  })
-  const keys = make("button", { type: "button" }, "Help"), entries = [keys]
-  keys.addEventListener("click", help)
-  for (const [name, words] of [["what", "What is this?"], ["tour", "Tour"]]) {  // the lab opens them
-    const made = make("button", { type: "button", class: "of-lab" }, words)
-    made.addEventListener("click", () => document.dispatchEvent(new CustomEvent("pmdviz-help", { detail: name })))
-    entries.push(made)
   }
+  const ask = (detail) => document.dispatchEvent(new CustomEvent("pmdviz-help", { detail }))  // the lab opens it
+  const entries = [make("button", { onclick: help }, "Help"),
+    make("button", { class: "of-lab", onclick: () => ask("what") }, "What is this?"),
+    make("button", { class: "of-lab", onclick: () => ask("tour") }, "Tour")]
   const links = model.links.map(([title, href]) => make("a", { href, target: "_blank", rel: "noopener" }, title))
-  const twin = (tab) => {  // on a phone, where the first pages are in the menu too
-    const made = make("button", { type: "button", role: "tab", class: "twin", "aria-selected": "false" }, tab.dataset.title)
-    made.addEventListener("click", () => choose(tab))
-    return made
-  }
-  const opener = make("button", { type: "button", class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
-  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto" }, ...tabs.slice(0, IN_SIGHT).map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
-  opener.popoverTargetElement = others
-  others.addEventListener("toggle", (e) => {
+  const twin = (tab) =>  // on a phone, where the first pages are in the menu too
+    make("button", { role: "tab", class: "twin", "aria-selected": "false", onclick: () => choose(tab) },
+      tab.dataset.title)
+  const place = (e) => {
     opener.setAttribute("aria-expanded", e.newState === "open")
     const at = opener.getBoundingClientRect()
     Object.assign(others.style, { left: `${at.left}px`, top: `${at.bottom + 4}px` })
-  })
-  others.addEventListener("click", () => others.hidePopover())
-  list.append(...tabs.slice(0, IN_SIGHT))
-  bar.append(make("b", { class: "brand" }, "pmdviz"), list, opener, others)
+  }
+  const opener = make("button", { class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
+  const first_tabs = tabs.slice(0, IN_SIGHT), close = () => others.hidePopover()
+  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto", ontoggle: place,
+    onclick: close },
+    ...first_tabs.map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
+  opener.popoverTargetElement = others
+  const list = make("div", { role: "tablist", "aria-label": "Pages" }, ...first_tabs)
   const note = () => {
     const told = tabs.map((tab) => tab.dataset.title + (model.notes[tab.name] ? ` (${model.notes[tab.name]})` : ""))
     tabs.forEach((tab, k) => { tab.textContent = told[k] })
     const hidden = tabs.flatMap((tab, k) => k >= IN_SIGHT && (model.notes[tab.name] || tab.name === model.active) ? [told[k]] : [])
     opener.textContent = hidden.join(", ") || "More"
   }
-  model.on("active", () => { opened(); show(); note() })
+  model.on("active", () => { opened(); show() })
   model.on("notes", note)
   model.on("lesson", show)
   show()
-  note()
   go(named())
-  return bar
+  return make("div", { class: "pages", onkeydown: walk }, make("b", { class: "brand" }, "pmdviz"), list, opener, others)
 }
 // == sections: The headings of a long page: a click in the contents, or the link that the page came by, goes to one of them.
 const EVENT = "pmdviz-section"
@@ -216,16 +207,12 @@ function stay(heading) {
   setTimeout(() => done.abort(), 3000)
 }
 function contents(model) {
-  const nav = make("nav", { "aria-label": "On this page" })
-  for (const [key, title] of model.places) {
-    const link = make("a", { href: "#" }, title)
-    link.addEventListener("click", (e) => {
-      e.preventDefault() // the address names the chosen run
-      window.dispatchEvent(new CustomEvent(EVENT, { detail: key }))
-    })
-    nav.append(link)
+  const go = (e, key) => {
+    e.preventDefault() // the address names the chosen run
+    window.dispatchEvent(new CustomEvent(EVENT, { detail: key }))
   }
-  return nav
+  const link = ([key, title]) => make("a", { href: "#", onclick: (e) => go(e, key) }, title)
+  return make("nav", { "aria-label": "On this page" }, ...model.places.map(link))
 }
 // == inside: The panel of the lab: it draws what the server computes; a click on the stage selects one.
 export function render({ model }) {
@@ -254,14 +241,12 @@ if (root) {
 }
 // == menu: A button that opens a menu; an entry sends its name. Esc closes it, and so does a press elsewhere.
 export function render({ model }) {
-  const opener = make("button", { type: "button", class: "opener", "aria-haspopup": "menu" }, model.label)
+  const opener = make("button", { class: "opener", "aria-haspopup": "menu" }, model.label)
   if (model.about) Object.assign(opener, { ariaLabel: model.about, title: model.about })
   const list = make("div", { role: "menu", popover: "auto" })
-  const entry = ([act, words, open, low]) => {
-    const made = make("button", { type: "button", role: "menuitem", class: low ? "low" : "", "data-act": act, ...(open ? {} : { disabled: "" }) }, words)
-    made.addEventListener("click", () => { list.hidePopover(); opener.focus(); model.send_msg({ act }) })
-    return made
-  }
+  const choose = (act) => { list.hidePopover(); opener.focus(); model.send_msg({ act }) }
+  const entry = ([act, words, open, low]) => make("button",
+    { role: "menuitem", class: low ? "low" : "", "data-act": act, disabled: !open, onclick: () => choose(act) }, words)
   const show = () => list.replaceChildren(...model.entries.map(entry))
   opener.popoverTargetElement = list
   list.addEventListener("toggle", (e) => {
@@ -286,8 +271,8 @@ export function render({ model }) {
 }
 // == sheet: The head of a sheet: its title, and Close. An opened sheet takes the focus, and gives it back.
 export function render({ model }) {
-  const close = make("button", { type: "button", class: "close" }, "Close")
-  close.addEventListener("click", () => { model.send_msg({ act: "close" }); from?.focus?.() })
+  const leave = () => { model.send_msg({ act: "close" }); from?.focus?.() }
+  const close = make("button", { class: "close", onclick: leave }, "Close")
   const deepest = (root) => root.activeElement?.shadowRoot ? deepest(root.activeElement.shadowRoot) : root.activeElement
   let from = null
   model.on("opened", () => { from = deepest(document); requestAnimationFrame(() => close.focus({ preventScroll: true })) })
@@ -300,19 +285,15 @@ const SIGNS = {
   annealing: "M4 19h4v-4h4v-4h4V7h4", importance: "M12 19a7 7 0 1 0-.1 0M12 14a2 2 0 1 0-.1 0", mcmc: "M4 16l4-6 3 4 4-8 5 7",
   vi: "M3 19q9-28 18 0", mean_field: "M4 19q4-18 8 0m0 0q4-18 8 0", target: "M12 20a8 8 0 1 0-.1 0M12 16a4 4 0 1 0-.1 0",
 }
-function sign(name) {
-  const box = make("span")
-  box.innerHTML = `<svg viewBox="0 0 24 24" aria-hidden="true"><path/></svg>`
-  box.querySelector("path").setAttribute("d", SIGNS[name] ?? SIGNS.target)
-  return box
-}
 function open_gallery(model, kind) {
   const card = (section) => ([name, title, words, icon]) => {
-    const fits = section.kind !== "method" || model.fitting.includes(name)
-    const button = make("button", { type: "button", class: "card", "data-kind": section.kind, "data-name": name, ...(fits ? {} : { disabled: "", title: "It cannot run on this target." }) },
-      sign(icon), make("span", {}, make("b", {}, title), make("small", {}, words)))
-    button.addEventListener("click", () => { model.send_msg({ kind: section.kind, name }); button.closest("dialog").close() })
-    return button
+    const { kind } = section, fits = kind !== "method" || model.fitting.includes(name)
+    const onclick = () => { model.send_msg({ kind, name }); box.close() }
+    const more = fits ? {} : { disabled: true, title: "It cannot run on this target." }
+    return make("button", { class: "card", "data-kind": kind, "data-name": name, onclick, ...more },
+      make("span", {}, make("svg", { viewBox: "0 0 24 24", "aria-hidden": "true" },
+        make("path", { d: SIGNS[icon] ?? SIGNS.target }))),
+      make("span", {}, make("b", {}, title), make("small", {}, words)))
   }
   const parts = model.sections.map((section) => make("section", { "data-kind": section.kind },
     make("h3", {}, section.title), make("div", { class: "cards" }, ...section.items.map(card(section)))))
@@ -320,12 +301,9 @@ function open_gallery(model, kind) {
   box.querySelector(`section[data-kind="${kind}"]`)?.scrollIntoView({ block: "start" })
 }
 export function render({ model }) {
-  const chip = (kind, words) => {
-    const made = make("button", { type: "button", class: "chip", "aria-haspopup": "dialog", "aria-label": words })
-    made.addEventListener("click", () => open_gallery(model, kind))
-    return made
-  }
-  const problem = chip("preset", "Problem"), method = chip("method", "Method")
+  const chip = (kind) =>
+    make("button", { class: "chip", "aria-haspopup": "dialog", onclick: () => open_gallery(model, kind) })
+  const problem = chip("preset"), method = chip("method")
   const show = () => {
     for (const [part, kind, words] of [[problem, "Problem", model.problem], [method, "Method", model.method]]) {
       part.textContent = `${words} ▾`
@@ -344,11 +322,10 @@ let groups = 0
 export function render({ model }) {
   const group = `export-${++groups}`, root = make("div", { class: "cards", role: "radiogroup", "aria-label": "What to save" })
   const card = ([name, kinds]) => {
-    const input = make("input", { type: "radio", name: group, value: name, "aria-label": name }), picture = make("span")
-    picture.innerHTML = `<svg viewBox="0 0 48 40" aria-hidden="true"><path/></svg>`
-    picture.querySelector("path").setAttribute("d", SKETCHES[name])
-    input.addEventListener("change", () => model.send_msg({ card: name }))
-    return make("label", {}, input, picture, make("b", {}, name), make("small", {}, kinds))
+    const choose = () => model.send_msg({ card: name })
+    const input = make("input", { type: "radio", name: group, value: name, "aria-label": name, onchange: choose })
+    const sketch = make("svg", { viewBox: "0 0 48 40", "aria-hidden": "true" }, make("path", { d: SKETCHES[name] }))
+    return make("label", {}, input, make("span", {}, sketch), make("b", {}, name), make("small", {}, kinds))
   }
   const show = () => { for (const input of root.querySelectorAll("input")) input.checked = input.value === model.chosen }
   const draw = () => { root.replaceChildren(...model.cards.map(card)); show() }
@@ -357,8 +334,7 @@ export function render({ model }) {
   draw()
   return root
 }
-// == explain: Explanations that open by a click, a touch or Enter: of a knob, and of the glossary's words wherever they are written.
-// They close by Esc and by a press elsewhere. Made once per page; each writer of words gets the same one.
+// == explain: Explanations of knobs and of the glossary's words; made once per page, and shared by all who write words.
 const explanations = (window.pmdvizExplanations ??= (() => {
   const glossary = GLOSSARY
   const keys = Object.fromEntries(Object.entries(glossary).flatMap(([key, term]) => term.forms.map((form) => [form, key])))
@@ -366,7 +342,7 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   let box = null, anchor = null
 
   const button = (words) => make("button",
-    { type: "button", class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
+    { class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
 
   // Write a text whose words of the glossary are buttons; while they stay the same, only the text between them changes.
   function write(at, text) {

@@ -17,19 +17,8 @@ from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError, unknown
 from pmdviz.methods import METHODS, Method
 from pmdviz.pictures import Axis, Mark, Picture
+from pmdviz.scenes import columns as col
 from pmdviz.scenes import words as texts
-from pmdviz.scenes.columns import (
-    AS_GIVEN,
-    EMPTY_AREAS,
-    EMPTY_DOTS,
-    EMPTY_LINE,
-    EMPTY_PATHS,
-    MAX_DRAWN,
-    NO_WORDS,
-    Image,
-    StageColumns,
-    Units,
-)
 from pmdviz.targets import Target
 
 LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
@@ -109,11 +98,11 @@ class Scene:
         """The words along the axes, with units."""
         raise NotImplementedError
 
-    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
         """Of the numbers along both axes, where a person's table was standardised."""
-        return AS_GIVEN, AS_GIVEN
+        return col.AS_GIVEN, col.AS_GIVEN
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """All arrays that are drawn of `frame`; of more than `limit` dots a part. The frame never changes."""
         raise NotImplementedError
 
@@ -176,19 +165,21 @@ OTHERS_PX = 5.0  # of dots in ink
 TIPS = {"weight": "{weight:.6f}", "log q": "{log_density:.2f} nats"}
 ABOUT = "Picture: exact posterior, approximation and particles"
 EDGE = {"dash": "exact", "width": 1.2}  # of areas
-NO_IMAGE = Image(np.full((1, 1), 0.5, np.float32), (0.0, 1.0), (0.0, 1.0))
+NO_IMAGE = col.Image(np.full((1, 1), 0.5, np.float32), (0.0, 1.0), (0.0, 1.0))
 MARKS = {  # from the lowest up, with nothing in them
-    "areas": Mark("areas", "exact", EMPTY_AREAS, layer="exact"),
+    "areas": Mark("areas", "exact", col.EMPTY_AREAS, layer="exact"),
     "image": Mark("image", "", NO_IMAGE._asdict()),
-    "others": Mark("dots", "ink", EMPTY_LINE, {"size": OTHERS_PX}, moves=True),
-    "prior": Mark("line", "prior", EMPTY_LINE, {"dash": "prior"}, layer="prior", moves=True),
-    "particles": Mark("dots", "particles", EMPTY_DOTS, {"drawn": 0}, TIPS, layer="particles", moves=True),
-    "paths": Mark("segments", "ink", EMPTY_PATHS, layer="paths", moves=True),
-    "ghost": Mark("line", "ghost", EMPTY_LINE, {"dash": "ghost"}, layer="ghost", moves=True),  # of another run
-    "moved": Mark("line", "exact", EMPTY_LINE, {"dash": "moved"}, moves=True),  # of a target that is being dragged
-    "exact": Mark("line", "exact", EMPTY_LINE, {"dash": "exact"}, layer="exact", moves=True),
-    "approximate": Mark("line", "approximate", EMPTY_LINE, {"dash": "approximate"}, layer="approximate", moves=True),
-    "words": Mark("words", "ink", NO_WORDS._asdict()),
+    "others": Mark("dots", "ink", col.EMPTY_LINE, {"size": OTHERS_PX}, moves=True),
+    "prior": Mark("line", "prior", col.EMPTY_LINE, {"dash": "prior"}, layer="prior", moves=True),
+    "particles": Mark("dots", "particles", col.EMPTY_DOTS, {"drawn": 0}, TIPS, layer="particles", moves=True),
+    "paths": Mark("segments", "ink", col.EMPTY_PATHS, layer="paths", moves=True),
+    "ghost": Mark("line", "ghost", col.EMPTY_LINE, {"dash": "ghost"}, layer="ghost", moves=True),  # of another run
+    "moved": Mark("line", "exact", col.EMPTY_LINE, {"dash": "moved"}, moves=True),  # of a target that is being dragged
+    "exact": Mark("line", "exact", col.EMPTY_LINE, {"dash": "exact"}, layer="exact", moves=True),
+    "approximate": Mark(
+        "line", "approximate", col.EMPTY_LINE, {"dash": "approximate"}, layer="approximate", moves=True
+    ),
+    "words": Mark("words", "ink", col.NO_WORDS._asdict()),
 }
 
 
@@ -215,7 +206,7 @@ def stage_picture(
     target: Target,
     method: Method | None,
     pair: Pair,
-    columns: StageColumns,
+    columns: col.StageColumns,
     note: str = "",
     layers: Sequence[str] = LAYERS,
     axes: tuple[Axis, Axis] | None = None,
@@ -247,7 +238,7 @@ def around_cells(rows: float, columns: float, edge: float = 0.5) -> Ranges:
     return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
 
 
-def particles_label(columns: StageColumns, name: str = "particles") -> str:
+def particles_label(columns: col.StageColumns, name: str = "particles") -> str:
     """The particles in the legend, with how many of them are drawn if not all."""
     every = columns.drawn == columns.num_particles
     drawn = "" if every else f" ({texts.count(columns.drawn)} of {texts.count(columns.num_particles)} drawn)"

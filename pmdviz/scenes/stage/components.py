@@ -16,30 +16,8 @@ from pmdviz.methods import Method
 from pmdviz.methods.stein.black_box_is import BlackBoxIS
 from pmdviz.methods.stein.steinis import SteinIS
 from pmdviz.metrics.distances import once
-from pmdviz.scenes.columns import (
-    CORNERS,
-    EMPTY_LINE,
-    EMPTY_PATHS,
-    MAX_DRAWN,
-    NO_WORDS,
-    OF_GAUSSIANS,
-    OF_STEP,
-    OF_TRAIL,
-    Image,
-    Segments,
-    StageColumns,
-    Words,
-    dot_columns,
-    drawn_rows,
-    ellipse_lines,
-    heat_image,
-    path_words,
-    region_areas,
-    region_lines,
-    segment_columns,
-    with_strips,
-)
-from pmdviz.scenes.stage import SCENES, Pair, Ranges, square
+from pmdviz.scenes import columns as col
+from pmdviz.scenes.stage import SCENES, Pair, square
 from pmdviz.scenes.stage.posterior import (
     LARGEST,
     DifferenceScene,
@@ -83,20 +61,16 @@ class ComponentsScene(OverPosterior):
         """The dots are called as in the picture of the posterior."""
         return {**self.legend, "particles": SCENES["posterior"].words(method)["particles"]}
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box, of equal aspect, and the strips of the exact posterior's marginals."""
-        return with_strips(*square(target.view_box, pair))
-
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Ellipses and shares, dots, and the exact posterior's regions."""
         target, m = frame.target, len(frame.weights)
         (left, right), _ = square(target.view_box, pair)
-        dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
+        dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
-        return StageColumns(
+        return col.StageColumns(
             _exact(frame, pair),
-            EMPTY_LINE,
+            col.EMPTY_LINE,
             dots,
             len(dots["x"]),
             m,
@@ -110,7 +84,7 @@ def _exact(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     if frame.target.dim > 2:
         return reference_lines(frame.target, pair)[0]
     if frame.grid is None or frame.grid.p is None:
-        return EMPTY_LINE
+        return col.EMPTY_LINE
     return lines_on_grid(frame.grid, frame.target)[0]
 
 
@@ -118,22 +92,23 @@ def _ellipses(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int]) -> 
     """Segments of the ellipses of some components in two coordinates."""
     opacity = FAINTEST + (1 - FAINTEST) * mixture.weights[rows] / mixture.weights[rows[0]]
     gaussians = mixture.particles[rows], mixture.choleskys[rows], chosen
-    return segment_columns(
-        Segments(ellipse_lines(*gaussians, sds), OF_GAUSSIANS, np.repeat(opacity, CORNERS)) for sds in SDS
+    return col.segment_columns(
+        col.Segments(col.ellipse_lines(*gaussians, sds), col.OF_GAUSSIANS, np.repeat(opacity, col.CORNERS))
+        for sds in SDS
     )
 
 
-def _shares(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int], apart: float) -> Words:
+def _shares(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int], apart: float) -> col.Words:
     """The weights of some components at their means, in percent, the heavier first; none where all are the same."""
     if np.ptp(mixture.weights) < 1e-9:
-        return NO_WORDS
+        return col.NO_WORDS
     placed: list[int] = []
     for row in rows[mixture.weights[rows] >= LIGHTEST]:
         away = mixture.particles[placed][:, chosen] - mixture.particles[row, chosen]
         if (np.hypot(*away.T) > apart).all():
             placed.append(int(row))
-    at = mixture.particles[placed][:, chosen].astype(np.float32)
-    return Words(at[:, 0].copy(), at[:, 1].copy(), tuple(f"{weight:.0%}" for weight in mixture.weights[placed]))
+    shares = [f"{weight:.0%}" for weight in mixture.weights[placed]]
+    return col.Words.at(*zip(*mixture.particles[placed][:, chosen].T, shares, strict=True))
 
 
 # Leaders and the followers that they move: these by their log weight, over how much the last step stretched space.
@@ -167,15 +142,15 @@ class FollowersScene(OverPosterior):
 
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the force of the leaders."""
-        return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
+        return {**self.legend, "paths": col.path_words(method) if method is not None else self.legend["paths"]}
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture, with dots and cells of its own."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         sizes = log_sizes(drawn.particles["weight"])
         return drawn._replace(
-            approximate=EMPTY_LINE,
-            prior=EMPTY_LINE,
+            approximate=col.EMPTY_LINE,
+            prior=col.EMPTY_LINE,
             particles={**drawn.particles, "size": sizes},
             others=_leaders(frame, pair),
             image=_stretches(frame),
@@ -192,12 +167,12 @@ def log_sizes(weights: np.ndarray) -> np.ndarray:
 def _leaders(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where they stand; in one dimension on the axis."""
     points = frame.method.leaders(frame.state)
-    x = points[:, pair[0]] if frame.target.dim > 1 else points[:, 0]
-    y = points[:, pair[1]] if frame.target.dim > 1 else np.zeros(len(points))
-    return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
+    return col.curve_columns(
+        *points[:, list(pair)].T if frame.target.dim > 1 else (points[:, 0], np.zeros(len(points)))
+    )
 
 
-def _stretches(frame: Frame) -> Image | None:
+def _stretches(frame: Frame) -> col.Image | None:
     """log |det| of the last step's map in units of its largest: 0 where squeezed most, a half where nothing moves."""
     if frame.target.dim != 2 or frame.iteration == 0:
         return None
@@ -207,7 +182,7 @@ def _stretches(frame: Frame) -> Image | None:
     logs = frame.method.stretch(frame.state, frame.knobs, frame.target, points)
     shares = np.clip(logs / max(float(np.abs(logs).max(initial=0.0, where=np.isfinite(logs))), 1e-300), -1, 1)
     values = 0.5 + 0.5 * np.rint(SHADES * shares) / SHADES
-    return Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
+    return col.Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
 
 
 # Points that stay where they are and get new weights: a dot is the weight now, a ring the weight they came with.
@@ -233,15 +208,17 @@ class ReweightingScene(OverPosterior):
         """To methods that give points new weights."""
         return "reals" in target.offers and isinstance(method, BlackBoxIS)
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture without an approximation, with dots of their own size, and rings."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
-        rows = drawn_rows(frame.weights, limit)
+        rows = col.drawn_rows(frame.weights, limit)
         dots = {**drawn.particles, "size": diameters(frame.weights[rows])}
         wide, high = (b - a for a, b in self.ranges(frame.target, pair, drawn.top))
         sizes = diameters(frame.method.before(frame.state)[rows])
         circles = rings(dots["x"], dots["y"], sizes * wide / FRAME, sizes * high / FRAME)
-        return drawn._replace(approximate=EMPTY_LINE, image=None, particles=dots, prior=EMPTY_LINE, paths=circles)
+        return drawn._replace(
+            approximate=col.EMPTY_LINE, image=None, particles=dots, prior=col.EMPTY_LINE, paths=circles
+        )
 
 
 def diameters(weights: np.ndarray) -> np.ndarray:
@@ -257,7 +234,7 @@ def rings(x: np.ndarray, y: np.ndarray, wide: np.ndarray, high: np.ndarray) -> d
     up = y[some, None] + 0.5 * high[some, None] * np.sin(angles)
     corners = np.stack([across, up], axis=-1)
     lines = np.stack([corners[:, :-1], corners[:, 1:]], axis=2).reshape(-1, 2, 2)
-    return segment_columns([Segments(lines, OF_TRAIL, RING_OPACITY)])
+    return col.segment_columns([col.Segments(lines, col.OF_TRAIL, RING_OPACITY)])
 
 
 # Lines of descent: from the first particles that still have descendants to these, where they are now.
@@ -286,21 +263,20 @@ class DescentScene(OverPosterior):
         """To particles in two or more dimensions that are drawn from one another."""
         return method.resamples and method.family == "particles" and "reals" in target.offers and target.dim > 1
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture without q, with the ancestors and the lines from them."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
-        plain = drawn._replace(approximate=EMPTY_LINE, image=None)
+        plain = drawn._replace(approximate=col.EMPTY_LINE, image=None)
         if frame.ancestry is None:
             return plain
-        first, chosen = frame.ancestry.first[:, list(pair)], drawn_rows(frame.weights, MAX_LINES)
+        first, chosen = frame.ancestry.first[:, list(pair)], col.drawn_rows(frame.weights, MAX_LINES)
         chosen = chosen[frame.weights[chosen] > 0]
         ancestors = frame.ancestry.rows[chosen]
         lines = np.stack([first[ancestors], frame.particles[chosen][:, list(pair)]], axis=1)
         opacity = line_opacity(frame.ancestry.rows, frame.weights, len(first))[ancestors]
-        alive = first[np.unique(ancestors)].astype(np.float32)
         return plain._replace(
-            paths=segment_columns([Segments(lines, OF_STEP, opacity)]),
-            others={"x": alive[:, 0].copy(), "y": alive[:, 1].copy()},
+            paths=col.segment_columns([col.Segments(lines, col.OF_STEP, opacity)]),
+            others=col.curve_columns(*first[np.unique(ancestors)].T),
         )
 
 
@@ -340,41 +316,36 @@ class BlocksScene(OverPosterior):
         """To methods that need blocks, from two coordinates on."""
         return "blocks" in method.requires and "reals" in target.offers and target.dim > 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box, of equal aspect, and the strips of the marginals."""
-        return with_strips(*square(target.view_box, pair))
-
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture; of two blocks with ticks."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         across, up = square(frame.target.view_box, pair)
         apart = len(frame.density.marginals(pair)) == 2
-        ticks = _ticks(frame, pair, across, up) if apart else EMPTY_PATHS
-        return drawn._replace(paths=ticks, others=EMPTY_LINE, words=_words(frame, pair, apart, across, up))
+        ticks = _ticks(frame, pair, across, up) if apart else col.EMPTY_PATHS
+        return drawn._replace(paths=ticks, others=col.EMPTY_LINE, words=_words(frame, pair, apart, across, up))
 
 
 def _ticks(frame: Frame, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
     """One of each particle's first coordinate at the lower edge, one of its second at the left edge."""
-    points = frame.particles[drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)]
+    points = frame.particles[col.drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)]
     x, y = points.T
     length = TICK * (up[1] - up[0])
     below = np.stack([x, np.full_like(x, up[0]), x, np.full_like(x, up[0] + length)], axis=1)
     beside = np.stack([np.full_like(y, across[0]), y, np.full_like(y, across[0] + length), y], axis=1)
     ends = np.concatenate([below, beside])
     inside = (ends[:, 0] >= across[0]) & (ends[:, 0] <= across[1]) & (ends[:, 1] >= up[0]) & (ends[:, 1] <= up[1])
-    return segment_columns([Segments(ends[inside].reshape(-1, 2, 2), OF_TRAIL, TICK_OPACITY)])
+    return col.segment_columns([col.Segments(ends[inside].reshape(-1, 2, 2), col.OF_TRAIL, TICK_OPACITY)])
 
 
-def _words(frame: Frame, pair: Pair, apart: bool, across: tuple, up: tuple) -> Words:
+def _words(frame: Frame, pair: Pair, apart: bool, across: tuple, up: tuple) -> col.Words:
     """The correlation of the two coordinates under q and under the posterior, at the upper edge."""
     reference = frame.target.reference()
     if reference is None:
-        return NO_WORDS
+        return col.NO_WORDS
     exact, found = _correlation(reference.cov, pair), _correlation(frame.density.cov, pair)
     own = "two blocks, 0" if apart else f"one block, {found:.2f}"
     text = f"correlation {exact:.2f}; {own} under q"
-    x, y = 0.5 * (across[0] + across[1]), up[1] - 0.04 * (up[1] - up[0])
-    return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))
+    return col.Words.at((0.5 * (across[0] + across[1]), up[1] - 0.04 * (up[1] - up[0]), text))
 
 
 def _correlation(cov: np.ndarray, pair: Pair) -> float:
@@ -413,17 +384,17 @@ class MeanOfRunsScene(DifferenceScene):
     computes = True
     legend = {"exact": "exact posterior", "approximate": f"mean of {RUNS} runs"}
 
-    def columns(self, frame: Frame, pair: tuple[int, int], limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: tuple[int, int], limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The mean and the exact posterior on one grid over the target's box."""
         target = frame.target
         grid = Grid(target.view_box, CELLS)
         mean = np.mean([each.density.on_grid(grid) for each in frames_of(frame)], axis=0)
         p = once(target, "mean of runs", lambda: np.exp(target.exact.log_density(grid.points)).reshape(grid.shape))
-        exact = once(target, "mean of runs, lines", partial(region_lines, grid.axes, p))
-        areas = once(target, "mean of runs, areas", partial(region_areas, grid.axes, p))
+        exact = once(target, "mean of runs, lines", partial(col.region_lines, grid.axes, p))
+        areas = once(target, "mean of runs, areas", partial(col.region_areas, grid.axes, p))
         plane = len(grid.axes) == 2
-        drawn = StageColumns(exact, region_lines(grid.axes, mean), areas=areas)
-        return drawn._replace(image=heat_image(mean, grid.box)) if plane else drawn._replace(top=float(p.max()))
+        drawn = col.StageColumns(exact, col.region_lines(grid.axes, mean), areas=areas)
+        return drawn._replace(image=col.heat_image(mean, grid.box)) if plane else drawn._replace(top=float(p.max()))
 
 
 def frames_of(frame: Frame) -> list[Frame]:

@@ -7,17 +7,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
-from pmdviz.scenes.columns import (
-    EMPTY_LINE,
-    MAX_DRAWN,
-    Image,
-    StageColumns,
-    Words,
-    curve_columns,
-    dot_sizes,
-    drawn_rows,
-    joined,
-)
+from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -52,7 +42,7 @@ class LatticeScene(Scene):
         exact = " · exact mean" if _panels(target) > 2 else ""
         return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of two or three lattices."""
         target = frame.target
         states = [frame.particles[-1], frame.density.mean]
@@ -63,7 +53,7 @@ class LatticeScene(Scene):
         drawn = np.concatenate(parts, axis=1).astype(np.float32)
         wide = columns + GAP
         means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
-        return StageColumns(means[1] if means[1:] else EMPTY_LINE, means[0], image=Image.of_cells(drawn))
+        return col.StageColumns(means[1] if means[1:] else col.EMPTY_LINE, means[0], image=col.Image.of_cells(drawn))
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -80,7 +70,7 @@ def cells(target: Target, state: np.ndarray) -> np.ndarray:
 
 def framed(left: float, right: float, top: float) -> dict[str, np.ndarray]:
     """The outline of a lattice whose corner is at 0."""
-    return curve_columns(np.array([left, right, right, left, left]), np.array([0.0, 0.0, top, top, 0.0]))
+    return col.curve_columns(np.array([left, right, right, left, left]), np.array([0.0, 0.0, top, top, 0.0]))
 
 
 def _panels(target: Target) -> int:
@@ -121,7 +111,7 @@ class LatticeStripScene(Scene):
         count = ACROSS * DOWN
         return f"above: {count} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all lattices."""
         target, weights = frame.target, frame.weights
         heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
@@ -139,8 +129,8 @@ class LatticeStripScene(Scene):
             frames.append(framed(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
             _put(drawn, large, DOWN * (rows + GAP), left)
-        exact = joined(frames[1:]) if frames[1:] else EMPTY_LINE
-        return StageColumns(exact, frames[0], image=Image.of_cells(drawn[::-1].copy()))
+        exact = col.joined(frames[1:]) if frames[1:] else col.EMPTY_LINE
+        return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn[::-1].copy()))
 
 
 def _extent(target: Target) -> tuple[int, int]:
@@ -182,11 +172,11 @@ class ValueBarsScene(Scene):
         """The coordinate's name."""
         return f"value of {target.parameter_names[0]}", "probability"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two rows of bars."""
         values, half = np.sort(frame.target.space.values), HALF * _least_distance(frame.target)
         exact, share = probabilities(frame)
-        return StageColumns(bars(values - half, values, exact), bars(values, values + half, share))
+        return col.StageColumns(bars(values - half, values, exact), bars(values, values + half, share))
 
 
 def _least_distance(target: Target) -> float:
@@ -217,7 +207,7 @@ def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float =
     nan, low = np.full(len(left), np.nan), np.full(len(left), foot)
     x = np.stack([left, left, right, right, left, nan], axis=1)
     y = np.stack([low, foot + heights, foot + heights, low, low, nan], axis=1)
-    return curve_columns(x.ravel(), y.ravel())
+    return col.curve_columns(x.ravel(), y.ravel())
 
 
 # Latent points on a line cut into quantile bins: p_c in steps over the base p0, and the bins' bars above.
@@ -262,7 +252,7 @@ class QuantileBinsScene(Scene):
             f"density of x below, probability of {target.parameter_names[0]} above",
         )
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Shades, two curves, bars and dots."""
         target, m = frame.target, len(frame.weights)
         bins = frame.method.bins(target, frame.knobs)
@@ -278,19 +268,17 @@ class QuantileBinsScene(Scene):
         half = np.minimum(0.45 * (right - left), WIDE / reach)
         each = bins.num_bins // len(exact)  # bins that share a value's probability
         dots = _dots(frame, reach, limit)
-        return StageColumns(
-            joined([curve_columns(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]),
+        return col.StageColumns(
+            col.joined(
+                [col.curve_columns(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]
+            ),
             _bars(middle, middle + half, _shares(frame, bins) / high),
             dots,
             len(dots["x"]),
             m,
             image=_shaded(at, len(exact)),
-            prior=curve_columns(x / reach, base / top) if m else EMPTY_LINE,
-            words=Words(
-                middle.astype(np.float32),
-                np.full(len(middle), TOP - 0.08, np.float32),
-                tuple(f"{bins.values[k]:g}" for k in value),
-            ),
+            prior=col.curve_columns(x / reach, base / top) if m else col.EMPTY_LINE,
+            words=col.Words.at(*((x, TOP - 0.08, f"{bins.values[k]:g}") for x, k in zip(middle, value, strict=True))),
         )
 
 
@@ -311,23 +299,17 @@ def _bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray) -> dict[str,
     return bars(left, right, heights * (TOP - BARS), BARS)
 
 
-def _shaded(at: np.ndarray, num_values: int) -> Image:
+def _shaded(at: np.ndarray, num_values: int) -> col.Image:
     """A column a point of the axis, by the row of its value."""
     share = 0.5 + SHADE * (at / (num_values - 1) - 0.5)
-    return Image(share[None].astype(np.float32), (-1.0, 1.0), (2 * FLOOR, TOP))
+    return col.Image(share[None].astype(np.float32), (-1.0, 1.0), (2 * FLOOR, TOP))
 
 
 def _dots(frame: Frame, reach: float, limit: int) -> dict[str, np.ndarray]:
     """The latent points under the axis."""
-    rows = drawn_rows(frame.weights, limit)
-    x = (frame.method.latent(frame.state)[rows, 0] / reach).astype(np.float32)
-    return {
-        "x": x,
-        "y": np.full(len(x), FLOOR, np.float32),
-        "size": dot_sizes(frame.weights[rows], len(frame.weights), LARGEST),
-        "weight": frame.weights[rows].astype(np.float32),
-        "log_density": np.full(len(x), np.nan, np.float32),
-    }
+    rows = col.drawn_rows(frame.weights, limit)
+    x = frame.method.latent(frame.state)[rows, 0] / reach
+    return col.weighted_dots(x, np.full(len(x), FLOOR), frame.weights, rows, LARGEST)
 
 
 # What the hidden units of a net look for: the signs of their weights, as one small image a unit.
@@ -364,14 +346,14 @@ class WeightSignsScene(Scene):
         """The places of the maps, and the meaning of the colours."""
         return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two tables of images, and over each how often it is right on held-out rows."""
         target, weights = frame.target, frame.weights
         one = frame.particles[np.flatnonzero(weights == weights.max())[-1]]
         halves = [_table(target, theta) for theta in (frame.density.mean, one)]
         gap = np.full((BETWEEN, halves[0].shape[1]), np.nan)
         cells = np.concatenate([halves[1], gap, halves[0]]).astype(np.float32)
-        return StageColumns(image=Image.of_cells(cells), words=_said(frame, cells.shape))
+        return col.StageColumns(image=col.Image.of_cells(cells), words=_said(frame, cells.shape))
 
 
 def _shape(target: Target) -> tuple[int, int, int, int]:
@@ -398,10 +380,10 @@ def _table(target: Target, theta: np.ndarray) -> np.ndarray:
     return cells.reshape(down * (rows + GAP), -1)[: -GAP or None, : -GAP or None][::-1]
 
 
-def _said(frame: Frame, shape: tuple[int, int]) -> Words:
+def _said(frame: Frame, shape: tuple[int, int]) -> col.Words:
     """Over the upper half how many held-out rows all nets together tell right, over the lower one how many one does."""
     rows, columns = shape
     y = np.array([rows, 0.5 * (rows - BETWEEN)], np.float32) + np.float32(ABOVE)
     told = frame.metrics
     text = f"together {told['accuracy']:.1%} right", f"each alone {told['single_accuracy']:.1%}"
-    return Words(np.full(2, 0.5 * columns, np.float32), y, text)
+    return col.Words(np.full(2, 0.5 * columns, np.float32), y, text)

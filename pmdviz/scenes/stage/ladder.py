@@ -13,20 +13,7 @@ from pmdviz.methods import Method, optimisers
 from pmdviz.methods.stein.steinis import PathIntegration
 from pmdviz.methods.stein.svgd import GFSVGD, PriorSurrogate
 from pmdviz.metrics.distances import once
-from pmdviz.scenes.columns import (
-    EMPTY_LINE,
-    MAX_DRAWN,
-    StageColumns,
-    Words,
-    contour_line,
-    curve_columns,
-    density_levels,
-    dot_sizes,
-    drawn_rows,
-    joined,
-    path_words,
-    plain_dots,
-)
+from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
 from pmdviz.scenes.stage.posterior import (
     OUTLINES,
@@ -65,7 +52,7 @@ class Plane(NamedTuple):
         density = np.exp(values - values.max())
         if density.ndim == 2:  # rows of a grid are its second coordinate
             density = density.sum(axis=0 if coordinate == 0 else 1)
-        return curve_columns(self.grid.axes[coordinate], density / density.max())
+        return col.curve_columns(self.grid.axes[coordinate], density / density.max())
 
 
 class LadderScene(Scene):
@@ -105,7 +92,7 @@ class LadderScene(Scene):
         name = target.parameter_names[_coordinate(target, pair)]
         return f"{name} · log-weight of a particle (nats, mean weight at 0)", "inverse temperature β"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves, particles, the histogram and the words next to them."""
         target, k = frame.target, _coordinate(frame.target, pair)
         beta = temperature_of(frame)
@@ -113,10 +100,10 @@ class LadderScene(Scene):
         row = ROWS * beta ** (1 / POWER)
         exact, now = _exact(target, k, beta)
         curve = _of_particles(points[:, k], log_weights, target.view_box[k], target.scale[k])
-        drawn = joined([_raised(curve, row), _histogram(log_weights, target.view_box[k])])
+        drawn = col.joined([_raised(curve, row), _histogram(log_weights, target.view_box[k])])
         dots = _dots(points[:, k], log_weights, row, limit)
         m = len(log_weights)
-        return StageColumns(exact, drawn, dots, len(dots["x"]), m, prior=_raised(now, row), words=_words(target, k))
+        return col.StageColumns(exact, drawn, dots, len(dots["x"]), m, prior=_raised(now, row), words=_words(target, k))
 
 
 def temperature_of(frame: Frame) -> float:
@@ -138,19 +125,19 @@ def _walkers(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
 
 def _raised(line: Line, row: float) -> Line:
     """A curve with its peak at 1, on a row."""
-    return curve_columns(line["x"], row + HIGH * line["y"])
+    return col.curve_columns(line["x"], row + HIGH * line["y"])
 
 
 def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
     """The rows' curves, the SAME arrays at every frame, and the curve at the present temperature (not yet raised)."""
     if target.dim > 2:
-        return _ends(target, k), EMPTY_LINE
+        return _ends(target, k), col.EMPTY_LINE
     plane = plane_of(target)
     return once(target, ("rows", k), lambda: _rows(plane, k)), plane.curve(k, beta)
 
 
 def _rows(plane: Plane, k: int) -> Line:
-    return joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
+    return col.joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
 
 
 def plane_of(target: Target) -> Plane:
@@ -177,11 +164,11 @@ def _both_ends(target: Target, k: int) -> Line:
     equal = np.full(len(draws), -np.log(len(draws)))
     prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
     last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]
-    return joined([_raised(prior, 0), *last])
+    return col.joined([_raised(prior, 0), *last])
 
 
 def _scaled(line: Line) -> Line:
-    return curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
+    return col.curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
 
 
 def _of_particles(
@@ -192,7 +179,7 @@ def _of_particles(
     factor = local(points, np.exp(log_weights), width, np.array([scale]))
     grid = Grid((box,), SIDE[1])
     values = KernelDensity(points, log_weights, factor).on_grid(grid)
-    return curve_columns(grid.axes[0], values / max(float(values.max()), 1e-300))
+    return col.curve_columns(grid.axes[0], values / max(float(values.max()), 1e-300))
 
 
 def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
@@ -203,19 +190,17 @@ def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
     counts, edges = np.histogram(values, bins=BINS, range=(-REACH, REACH))
     x = left + width * (np.repeat(edges, 2) + REACH) / (2 * REACH)
     y = ROWS * np.r_[0, np.repeat(counts / max(counts.max(), 1), 2), 0]
-    return curve_columns(x, y)
+    return col.curve_columns(x, y)
 
 
 def _dots(x: np.ndarray, log_weights: np.ndarray, row: float, limit: int) -> Line:
     """The particles below their curve."""
     weights = np.exp(log_weights)
-    rows = drawn_rows(weights, limit)
-    size = dot_sizes(weights[rows], len(weights), LARGEST)
-    known = {"size": size, "weight": weights[rows].astype(np.float32)}
-    return {**plain_dots(x[rows], np.full(len(rows), row - 0.08), LARGEST), **known}
+    rows = col.drawn_rows(weights, limit)
+    return col.weighted_dots(x[rows], np.full(len(rows), row - 0.08), weights, rows, LARGEST)
 
 
-def _words(target: Target, k: int) -> Words:
+def _words(target: Target, k: int) -> col.Words:
     """β of every second row at the left; below, the ends of both axes."""
     low, high = target.view_box[k]
     width = high - low
@@ -223,8 +208,7 @@ def _words(target: Target, k: int) -> Words:
     rows = [(low - 0.07 * width, row + 0.1, f"{(row / ROWS) ** POWER:.2g}") for row in range(0, ROWS + 1, 2)]
     ends = [(x, -0.55, f"{x:.3g}") for x in (low, 0.5 * (low + high), high)]
     nats = [(left + side * share, -0.55, text) for share, text in ((0, f"-{REACH:g}"), (0.5, "0"), (1, f"{REACH:g}"))]
-    x, y, text = zip(*rows, *ends, *nats, strict=True)
-    return Words(np.array(x, np.float32), np.array(y, np.float32), text)
+    return col.Words.at(*rows, *ends, *nats)
 
 
 # An area that is added up step by step, with the number that it should come to.
@@ -257,17 +241,17 @@ class AreaScene(Scene):
         """Both in words."""
         return "share of the run", "area under KSD² (nats)"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """A curve, and a level."""
         areas = frame.method.areas(frame.state)
         rows = np.unique(np.linspace(0, len(areas) - 1, min(POINTS, len(areas))).astype(np.int64))
         done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
         shares = rows / max(len(areas) - 1, 1) * done
-        curve = curve_columns(shares, areas[rows])
+        curve = col.curve_columns(shares, areas[rows])
         level = start_divergence(frame.target)
         if level is None or not np.isfinite(level):
-            return StageColumns(approximate=curve, top=float(areas.max()) or np.nan)
-        return StageColumns(curve_columns(np.array([0.0, 1.0]), np.full(2, level)), curve, top=level)
+            return col.StageColumns(approximate=curve, top=float(areas.max()) or np.nan)
+        return col.StageColumns(col.curve_columns(np.array([0.0, 1.0]), np.full(2, level)), curve, top=level)
 
 
 def start_divergence(target: Target) -> float | None:
@@ -315,14 +299,14 @@ class SurrogateScene(OverPosterior):
 
     def words(self, method: Method | None = None) -> dict[str, str]:
         """With the two parts of the force."""
-        return {**self.legend, "paths": path_words(method) if method is not None else self.legend["paths"]}
+        return {**self.legend, "paths": col.path_words(method) if method is not None else self.legend["paths"]}
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture, with the surrogate instead of the approximation."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         ratios = frame.method.ratios(frame.state)
-        rows = drawn_rows(frame.weights, limit)
-        sizes = np.maximum(dot_sizes(ratios[rows], len(ratios), SURROGATE_LARGEST), SMALLEST).astype(np.float32)
+        rows = col.drawn_rows(frame.weights, limit)
+        sizes = np.maximum(col.dot_sizes(ratios[rows], len(ratios), SURROGATE_LARGEST), SMALLEST).astype(np.float32)
         return drawn._replace(
             approximate=_surrogate(frame, pair),
             prior=_on_the_way(frame, pair),
@@ -338,14 +322,14 @@ def _surrogate(frame: Frame, pair: Pair) -> Line:
     if target.dim > 2:
         found = rho.marginal(pair)
         if found is None:
-            return prior_lines(target, pair) if isinstance(rho, PriorSurrogate) else EMPTY_LINE
+            return prior_lines(target, pair) if isinstance(rho, PriorSurrogate) else col.EMPTY_LINE
         rho, box = found, tuple(target.view_box[k] for k in pair)
     else:
         box = target.view_box
     grid = Grid(box, SURROGATE_SIDE[len(box)])
     logs = rho.log_density(grid.points)
     if np.ptp(logs) == 0:
-        return EMPTY_LINE
+        return col.EMPTY_LINE
     density = normalised(logs, grid)
     return lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
 
@@ -372,16 +356,16 @@ def _on_the_way(frame: Frame, pair: Pair) -> Line:
     plane = plane_of(target)
     if target.dim == 1:
         curves = [_tempered(plane, (row / ROWS) ** POWER) for row in range(ROWS + 1)]
-        return joined([curve_columns(plane.grid.axes[0], curve) for curve in curves])
+        return col.joined([col.curve_columns(plane.grid.axes[0], curve) for curve in curves])
     density = _tempered(plane, frame.method.temperature(frame.state, frame.knobs))
-    return contour_line(*plane.grid.axes, density, density_levels(density, OUTLINES))
+    return col.contour_line(*plane.grid.axes, density, col.density_levels(density, OUTLINES))
 
 
 def _tempered(plane: Plane, beta: float) -> np.ndarray:
     return normalised(plane.log_prior + (beta * plane.log_likelihood if beta else 0.0), plane.grid)
 
 
-def _words_surrogate(frame: Frame, pair: Pair, top: float) -> Words:
+def _words_surrogate(frame: Frame, pair: Pair, top: float) -> col.Words:
     """The ESS of the weights and the temperature, in the upper left corner."""
     ess, m = effective_sample_size(np.log(np.maximum(frame.method.ratios(frame.state), 1e-300))), len(frame.weights)
     text = f"ESS of ρ/p: {ess:.3g} of {m:,}"
@@ -391,5 +375,4 @@ def _words_surrogate(frame: Frame, pair: Pair, top: float) -> Words:
         (left, right), (low, high) = SCENES["posterior"].ranges(frame.target, pair, top)
     else:
         (left, right), (low, high) = square(frame.target.view_box, pair)
-    x, y = left + 0.3 * (right - left), high - 0.04 * (high - low)
-    return Words(np.array([x], np.float32), np.array([y], np.float32), (text,))
+    return col.Words.at((left + 0.3 * (right - left), high - 0.04 * (high - low), text))

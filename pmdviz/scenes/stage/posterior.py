@@ -14,35 +14,7 @@ from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
-from pmdviz.scenes.columns import (
-    EMPTY_AREAS,
-    EMPTY_LINE,
-    GOLDEN,
-    LARGEST_DOT,
-    MASSES,
-    MAX_DRAWN,
-    OUTLINE,
-    Image,
-    StageColumns,
-    area_image,
-    contour_line,
-    curve_columns,
-    density_levels,
-    difference_image,
-    dot_columns,
-    dot_sizes,
-    drawn_rows,
-    heat_image,
-    joined,
-    marginal_lines,
-    marginals,
-    newest_draws,
-    path_columns,
-    path_words,
-    region_areas,
-    region_lines,
-    with_strips,
-)
+from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -95,9 +67,9 @@ def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
     else:
         density = np.exp(target.log_prior(grid.points)).reshape(grid.shape)
     lines = (
-        curve_columns(*grid.axes, density)
+        col.curve_columns(*grid.axes, density)
         if target.dim == 1
-        else contour_line(*grid.axes, density, density_levels(density, OUTLINES))
+        else col.contour_line(*grid.axes, density, col.density_levels(density, OUTLINES))
     )
     return Marginal(grid, density, lines)
 
@@ -119,7 +91,7 @@ def _of_draws(draws: np.ndarray, grid: Grid) -> np.ndarray:
 
 
 def _marginal(grid: Grid, values: np.ndarray) -> Marginal:
-    return Marginal(grid, values, region_lines(grid.axes, values))
+    return Marginal(grid, values, col.region_lines(grid.axes, values))
 
 
 def _grid_about(mean: np.ndarray, variance: np.ndarray, coordinates: Sequence[int], view: Box | None = None) -> Grid:
@@ -171,13 +143,13 @@ class MarginalsScene(Scene):
             f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}",
         )
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves."""
         target, reference = frame.target, frame.target.reference()
         exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
         placed = _placing(reference.mean, np.sqrt(np.diag(reference.cov)), exact)
         lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in range(_rows(target))]
-        return StageColumns(once(target, "marginals", lambda: placed(exact)), placed(lines))
+        return col.StageColumns(once(target, "marginals", lambda: placed(exact)), placed(lines))
 
 
 def _rows(target: Target) -> int:
@@ -190,7 +162,7 @@ def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[Lines]) -> Callable[
     number = len(exact)
 
     def placed(lines: list[Lines]) -> Lines:
-        found = joined(
+        found = col.joined(
             {"x": (line["x"] - mean[k]) / sds[k], "y": number - 1 - k + HIGH * np.minimum(line["y"] / peaks[k], 4.0)}
             for k, line in enumerate(lines)
         )
@@ -204,7 +176,7 @@ def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[Lines]) -> Callable[
 Tops = tuple[float, float]  # the highest marginal densities of the exact posterior
 Drawn = tuple[Lines, Tops | None]
 
-NOTHING: Drawn = (EMPTY_LINE, None)
+NOTHING: Drawn = (col.EMPTY_LINE, None)
 
 
 def lines_on_grid(picture: Any, target: Target) -> Drawn:
@@ -227,8 +199,8 @@ def reference_lines(target: Target, pair: Pair) -> Drawn:
 def exact_areas(picture: Any, target: Target) -> Lines:
     """The regions of the exact posterior on a grid of its own coordinates, to be filled."""
     if picture.p is None:
-        return EMPTY_AREAS
-    make = partial(region_areas, picture.grid.axes, picture.p)
+        return col.EMPTY_AREAS
+    make = partial(col.region_areas, picture.grid.axes, picture.p)
     return once(target, ("exact areas", picture.grid.box, picture.grid.shape), make)
 
 
@@ -236,8 +208,8 @@ def reference_areas(target: Target, pair: Pair) -> Lines:
     """The same of two coordinates of many."""
     found = reference_marginal(target, pair)
     if found is None:
-        return EMPTY_AREAS
-    return once(target, ("exact areas", pair), partial(region_areas, found.grid.axes, found.values))
+        return col.EMPTY_AREAS
+    return once(target, ("exact areas", pair), partial(col.region_areas, found.grid.axes, found.values))
 
 
 def lines_with_strips(
@@ -246,22 +218,22 @@ def lines_with_strips(
     target: Target,
     pair: Pair,
     tops: Tops | None = None,
-    masses: Sequence[float] = MASSES,
+    masses: Sequence[float] = col.MASSES,
 ) -> Drawn:
     """The regions of a density on a grid, and its marginals; `tops` are their heights, by default its own.
 
     In one dimension it is a curve, and there are none.
     """
-    lines = region_lines(axes, density, masses)
+    lines = col.region_lines(axes, density, masses)
     if len(axes) == 1:
         return lines, None
-    across, up = marginals((axes[0], axes[1]), density)
+    across, up = col.marginals((axes[0], axes[1]), density)
     tops = tops or (float(across.max()), float(up.max()))
-    curves = marginal_lines((axes[0], axes[1]), (across, up), square(target.view_box, pair), tops)
-    return joined([lines, curves]), tops
+    curves = col.marginal_lines((axes[0], axes[1]), (across, up), square(target.view_box, pair), tops)
+    return col.joined([lines, curves]), tops
 
 
-LARGEST = {"particles": LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
+LARGEST = {"particles": col.LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "structured": 7.0}  # px, of a dot, by family
 DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # the name of dots that are not particles
 
 
@@ -288,7 +260,7 @@ class PosteriorScene(Scene):
         """The dots and the paths are called as the method's family has them."""
         if method is None:
             return dict(self.legend)
-        own = {"particles": DOTS.get(method.family, "particles"), "paths": path_words(method)}
+        own = {"particles": DOTS.get(method.family, "particles"), "paths": col.path_words(method)}
         newest = {"others": "newest draw"} if method.family == "chain" else {}
         return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
 
@@ -299,7 +271,7 @@ class PosteriorScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
         if target.dim > 1:
-            return with_strips(*square(target.view_box, pair))
+            return col.with_strips(*square(target.view_box, pair))
         top = top if np.isfinite(top) else 1.0
         return target.view_box[0], (-0.1 * top, 1.12 * top)
 
@@ -310,7 +282,7 @@ class PosteriorScene(Scene):
             return names[0], f"density (1 / unit of {names[0]})"
         return names[pair[0]], names[pair[1]]
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Contours of each density's own mass, and dots."""
         target = frame.target
         drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
@@ -319,51 +291,49 @@ class PosteriorScene(Scene):
         (left, right), _ = square(target.view_box, pair)
         return drawn._replace(
             prior=prior_lines(target, pair),
-            paths=path_columns(frame, pair, right - left),
-            others=newest_draws(frame, pair),
+            paths=col.path_columns(frame, pair, right - left),
+            others=col.newest_draws(frame, pair),
         )
 
 
-def stage_columns(frame: Frame, limit: int = MAX_DRAWN) -> StageColumns:
+def stage_columns(frame: Frame, limit: int = col.MAX_DRAWN) -> col.StageColumns:
     """The picture of a frame's first two coordinates."""
     return SCENES[PosteriorScene.name].columns(frame, (0, 1), limit)
 
 
-def _of_all(frame: Frame, limit: int) -> StageColumns:
+def _of_all(frame: Frame, limit: int) -> col.StageColumns:
     """One coordinate, or two."""
     picture, weights, target = frame.grid, frame.weights, frame.target
-    rows = drawn_rows(weights, limit)
-    points, drawn_weights = frame.particles[rows], weights[rows]
+    rows = col.drawn_rows(weights, limit)
+    points = frame.particles[rows]
     top = np.nan
     if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
         top = float(np.max(picture.q if picture.p is None else picture.p))
-    particles = {
-        "x": points[:, 0].astype(np.float32),
-        "y": _heights(points, rows, top if np.isfinite(top) else 1.0),
-        "size": dot_sizes(drawn_weights, len(weights), LARGEST[frame.method.family]),
-        "weight": drawn_weights.astype(np.float32),
-        "log_density": _log_density(picture, points),
-    }
-    drawn = StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
+    high = _heights(points, rows, top if np.isfinite(top) else 1.0)
+    particles = col.weighted_dots(points[:, 0], high, weights, rows, LARGEST[frame.method.family])
+    particles["log_density"] = _log_density(picture, points)
+    drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
     if picture is None:
         return drawn
     exact, tops = lines_on_grid(picture, target)
-    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, OUTLINE)
-    image = heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
+    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
+    image = (
+        col.heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
+    )
     areas = exact_areas(picture, target)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
-def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> StageColumns:
+def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
     """The marginals of two coordinates of many."""
     target, m = frame.target, len(frame.weights)
-    dots = dot_columns(frame, pair, limit, LARGEST[frame.method.family])
+    dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
     exact, tops = reference_lines(target, pair)
     found = approximate_marginal(frame.density, pair, target.view_box)
-    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, OUTLINE)
-    image = heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
+    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
+    image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
     areas = reference_areas(target, pair)
-    return StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
+    return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
 def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -397,7 +367,7 @@ def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
     """Second coordinate of the dots: theta2, or in one dimension a rug below the curves (spread by the row)."""
     if points.shape[1] > 1:
         return points[:, 1].astype(np.float32)
-    return (-top * (0.02 + 0.06 * ((rows * GOLDEN) % 1.0))).astype(np.float32)
+    return (-top * (0.02 + 0.06 * ((rows * col.GOLDEN) % 1.0))).astype(np.float32)
 
 
 # What scenes share that draw something of their own over the posterior's picture.
@@ -450,19 +420,19 @@ class DifferenceScene(Scene):
         """The coordinates' names."""
         return SCENES["posterior"].axis_labels(target, pair)
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The image, and the lines of both."""
         picture = frame.grid
         if picture is None or picture.p is None:
-            return StageColumns()
+            return col.StageColumns()
         exact, _ = lines_on_grid(picture, frame.target)
         image, top = _image(picture)
-        lines = region_lines(picture.grid.axes, picture.q)
-        return StageColumns(exact, lines, top=top, image=image)
+        lines = col.region_lines(picture.grid.axes, picture.q)
+        return col.StageColumns(exact, lines, top=top, image=image)
 
 
-def _image(picture: Any) -> tuple[Image, float]:
+def _image(picture: Any) -> tuple[col.Image, float]:
     if len(picture.grid.axes) == 2:
-        return difference_image(picture.p, picture.q, picture.grid.box), np.nan
+        return col.difference_image(picture.p, picture.q, picture.grid.box), np.nan
     top = float(picture.p.max())
-    return area_image(picture.p, picture.q, picture.grid.box[0], (0.0, 1.12 * top)), top
+    return col.area_image(picture.p, picture.q, picture.grid.box[0], (0.0, 1.12 * top)), top

@@ -10,27 +10,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
-from pmdviz.scenes.columns import (
-    AS_GIVEN,
-    EMPTY_DOTS,
-    EMPTY_LINE,
-    MAX_DRAWN,
-    Image,
-    Segments,
-    StageColumns,
-    Tiling,
-    Units,
-    Words,
-    contour_line,
-    curve_columns,
-    drawn_rows,
-    joined,
-    original_units,
-    outcome_name,
-    placed,
-    plain_dots,
-    segment_columns,
-)
+from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -75,25 +55,28 @@ class BandScene(Scene):
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The names of input and outcome."""
-        return target.input_names[0], outcome_name(target)
+        return target.input_names[0], col.outcome_name(target)
 
-    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
         """Of the input and the outcome."""
-        return original_units(target, target.input_names[0]), original_units(target, outcome_name(target))
+        return col.original_units(target, target.input_names[0]), col.original_units(target, col.outcome_name(target))
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two bands, the true function, data and rug."""
         target = frame.target
         seen = target.inputs(target.data_rows)[:, 0]
         x = np.linspace(seen.min(), seen.max(), POINTS)
-        rows = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
-        others = curve_columns(target.inputs(rows)[:, 0], target.outcomes(rows))
-        return StageColumns(
+        rows = target.data_rows[col.drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
+        others, known = (
+            col.curve_columns(target.inputs(rows)[:, 0], target.outcomes(rows)),
+            hasattr(target, "true_function"),
+        )
+        return col.StageColumns(
             once(target, "band", lambda: _exact(target, x)),
             band(x, *moments_under_q(frame, x)),
             _rug(frame),
             others=others,
-            prior=true_line(target, x),
+            prior=col.curve_columns(x, target.true_function(x[:, None])) if known else col.EMPTY_LINE,
         )
 
 
@@ -119,7 +102,7 @@ def moments_under_q(frame: Frame, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
 
 def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
     """Mean, and the mean less and plus two sds, with gaps of NaN."""
-    return joined(curve_columns(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
+    return col.joined(col.curve_columns(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
 
 
 def _exact(target: Target, x: np.ndarray) -> Line:
@@ -127,23 +110,18 @@ def _exact(target: Target, x: np.ndarray) -> Line:
     if process is not None:
         return band(x, *process)
     if target.reference() is None:
-        return EMPTY_LINE
+        return col.EMPTY_LINE
     return band(x, *_moments(target, target.reference().sample(stream("pictures"), BAND_DRAWS), x))
-
-
-def true_line(target: Target, x: np.ndarray) -> Line:
-    """The function that the data are of, where it is known."""
-    return curve_columns(x, target.true_function(x[:, None])) if hasattr(target, "true_function") else EMPTY_LINE
 
 
 def _rug(frame: Frame) -> dict[str, np.ndarray]:
     """The heaviest particle's inducing inputs, where the state has such."""
     given = getattr(frame.state, "conditionals", None)
     if given is None:
-        return EMPTY_DOTS
+        return col.EMPTY_DOTS
     x = frame.target.inducing_inputs(given.particles[int(np.argmax(frame.weights))])[:, 0]
     low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
-    return plain_dots(x, np.full(len(x), low), DOT)
+    return col.plain_dots(x, np.full(len(x), low), DOT)
 
 
 # What a net predicts from one input, noise included, and the function of the mean particle.
@@ -170,7 +148,7 @@ class PredictiveBandScene(BandScene):
         """To regressions of one input with a noise variance of their own."""
         return super().applies(target, method) and "noise_variance" in target.offers
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The band with noise, the curve of the mean, the true function and data."""
         drawn, target = super().columns(frame, pair, limit), frame.target
         seen = target.inputs(target.data_rows)[:, 0]
@@ -180,7 +158,7 @@ class PredictiveBandScene(BandScene):
         noise = float(average(target.noise_variance(points)))
         curve = target.row_mean(average(points)[None], target.rows_at(x[:, None]))[0]
         way = np.column_stack([x, curve])
-        paths = segment_columns([Segments(np.stack([way[:-1], way[1:]], axis=1), 0)])
+        paths = col.segment_columns([col.Segments(np.stack([way[:-1], way[1:]], axis=1), 0)])
         return drawn._replace(approximate=band(x, mean, np.sqrt(sd**2 + noise)), paths=paths)
 
 
@@ -221,15 +199,15 @@ class DecisionLinesScene(Scene):
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The inputs' names."""
         first, second, *others = target.input_names
-        where = "their means" if original_units(target, second) != AS_GIVEN else "0"
+        where = "their means" if col.original_units(target, second) != col.AS_GIVEN else "0"
         return first, f"{second} ({len(others)} other inputs at {where})" if others else second
 
-    def units(self, target: Target, pair: Pair) -> tuple[Units, Units]:
+    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
         """Of the first two inputs."""
-        first, second = (original_units(target, name) for name in target.input_names[:2])
+        first, second = (col.original_units(target, name) for name in target.input_names[:2])
         return first, second
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Lines, data, and the predictive probability."""
         target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
         axis, points = _plane(span, SIDE, len(target.input_names))
@@ -237,7 +215,7 @@ class DecisionLinesScene(Scene):
         chances = target.row_mean(_some(frame.draws, DRAWS), rows).reshape(-1, SIDE, SIDE)
         reference = target.reference()
         mean = None if reference is None else target.row_mean(reference.mean[None], rows).reshape(-1, SIDE, SIDE)
-        data = target.data_rows[drawn_rows(np.full(target.num_data, 1 / target.num_data), limit)]
+        data = target.data_rows[col.drawn_rows(np.full(target.num_data, 1 / target.num_data), limit)]
         dots = target.inputs(data), target.outcomes(data) > 0.5
         return _classes(span, axis, mean, _some(chances, LINES), chances.mean(axis=0), dots)
 
@@ -272,7 +250,7 @@ class ClassMapScene(Scene):
         rest = f" ({len(others)} other features at their means)" if others else ""
         return f"{first}, in sds", f"{second}, in sds{rest}"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Lines, rows, and the chance of class 1."""
         target, (span, _) = frame.target, self.ranges(frame.target, pair, np.nan)
         axis, points = _plane(span, LATENT_SIDE, len(target.feature_names))
@@ -308,21 +286,21 @@ def _classes(
     lines: np.ndarray,
     mean: np.ndarray,
     data: tuple[np.ndarray, np.ndarray],
-) -> StageColumns:
+) -> col.StageColumns:
     """The picture of chances (n, side, side) of the exact mean and of draws, their mean, and inputs with a class."""
     x, one = data
-    return StageColumns(
-        EMPTY_LINE if exact is None else lines_at_half(axis, exact),
+    return col.StageColumns(
+        col.EMPTY_LINE if exact is None else lines_at_half(axis, exact),
         lines_at_half(axis, lines),
-        plain_dots(x[one, 0], x[one, 1], DOT),
-        image=Image(mean.astype(np.float32), span, span),
-        others=curve_columns(x[~one, 0], x[~one, 1]),
+        col.plain_dots(x[one, 0], x[one, 1], DOT),
+        image=col.Image(mean.astype(np.float32), span, span),
+        others=col.curve_columns(x[~one, 0], x[~one, 1]),
     )
 
 
 def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
     """Where each of the surfaces (n, side, side) is 1/2, with gaps of NaN."""
-    return joined(contour_line(axis, axis, surface, np.array([0.5])) for surface in chances)
+    return col.joined(col.contour_line(axis, axis, surface, np.array([0.5])) for surface in chances)
 
 
 # A hidden path over time, and parameters of a series in their own units.
@@ -367,11 +345,11 @@ class HiddenPathScene(Scene):
         """Time, and what the target calls its path."""
         return "t", target.path_title
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two bands and the true path."""
         target = frame.target
-        true = EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
-        return StageColumns(_exact_band(target), _band(target, *path_points(frame)), prior=true)
+        true = col.EMPTY_LINE if target.true_path is None else _line(target, target.true_path[_times(target)])
+        return col.StageColumns(_exact_band(target), _band(target, *path_points(frame)), prior=true)
 
 
 def path_points(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
@@ -389,11 +367,11 @@ def _times(target: Target) -> np.ndarray:
 
 def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> PathLine:
     paths = points[:, target.path_columns][:, _times(target)]
-    return joined(_line(target, curve) for curve in weighted_quantiles(paths, weights, SHARES))
+    return col.joined(_line(target, curve) for curve in weighted_quantiles(paths, weights, SHARES))
 
 
 def _line(target: Target, y: np.ndarray) -> PathLine:
-    return curve_columns(_times(target) + 1, y)
+    return col.curve_columns(_times(target) + 1, y)
 
 
 def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[float, ...]) -> np.ndarray:
@@ -444,7 +422,7 @@ class ReportedScene(Scene):
         """What stands along the axes of a tile."""
         return f"{', '.join(target.reported_names)}: mean ± sd", "marginal densities"
 
-    def columns(self, frame: Frame, pair: Pair, limit: int = MAX_DRAWN) -> StageColumns:
+    def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves, and words over and under them."""
         target, (points, weights) = frame.target, path_points(frame)
         exact, scales, told = once(target, "reported", lambda: _exact_tiles(target))
@@ -456,18 +434,17 @@ class ReportedScene(Scene):
             sd = float(np.sqrt((weights * (found[:, k] - mean) ** 2).sum()))
             words += [(k, 0.5, 1 + 0.16, f"{name}  exact {told[k]}"), (k, 0.5, 1 + 0.05, f"q {mean:.3g} ± {sd:.2g}")]
             words += [(k, place, 0.03, f"{box[0] + place * (box[1] - box[0]):.3g}") for place in (0.1, 0.5, 0.9)]
-        return StageColumns(exact, joined(lines), words=_words(target, words))
+        return col.StageColumns(exact, col.joined(lines), words=_words(target, words))
 
 
-def _tiling(target: Target) -> Tiling:
-    return Tiling(len(target.reported_names), 2)
+def _tiling(target: Target) -> col.Tiling:
+    return col.Tiling(len(target.reported_names), 2)
 
 
-def _words(target: Target, words: list[tuple[int, float, float, str]]) -> Words:
+def _words(target: Target, words: list[tuple[int, float, float, str]]) -> col.Words:
     corners = [_tiling(target).corner(k) for k, *_ in words]
-    x = [corner[0] + across for corner, (_, across, _, _) in zip(corners, words, strict=True)]
-    y = [corner[1] + up for corner, (_, _, up, _) in zip(corners, words, strict=True)]
-    return Words(np.array(x, np.float32), np.array(y, np.float32), tuple(text for *_, text in words))
+    places = zip(corners, words, strict=True)
+    return col.Words.at(*((x + across, y + up, text) for (x, y), (_, across, up, text) in places))
 
 
 def _curve(values: np.ndarray, weights: np.ndarray, box: Box) -> tuple[np.ndarray, np.ndarray]:
@@ -484,7 +461,7 @@ def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box
     """In tile k, the foot a little above its edge for the numbers below."""
     foot = 0.1
     height = np.minimum(foot + (HIGH - foot) * density / peak, TOP)
-    return curve_columns(*placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k)))
+    return col.curve_columns(*col.placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k)))
 
 
 def _exact_tiles(target: Target) -> tuple[PathLine, list[tuple[Box, float]], list[str]]:
@@ -500,4 +477,4 @@ def _exact_tiles(target: Target) -> tuple[PathLine, list[tuple[Box, float]], lis
         scales.append((box, float(curve[1].max())))
         lines.append(_placed(target, k, *curve, *scales[-1]))
         told.append(f"{mean:.3g} ± {sd:.2g}")
-    return joined(lines), scales, told
+    return col.joined(lines), scales, told

@@ -1,9 +1,21 @@
 // == make: Elements with attributes and children; scripts that draw themselves begin with it, and the lab's scripts too.
+// An attribute that is a function answers an event; one that is true or false is there or not.
+const DRAWN = ["svg", "path", "line"], OF_DRAWINGS = "http://www.w3.org/2000/svg"
 function make(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag)
-  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value)
+  const element = document.createElementNS(DRAWN.includes(tag) ? OF_DRAWINGS : "http://www.w3.org/1999/xhtml", tag)
+  if (tag === "button") element.type = "button"
+  for (const [name, value] of Object.entries(attributes))
+    if (typeof value === "function") element[name] = value
+    else if (typeof value === "boolean") element.toggleAttribute(name, value)
+    else element.setAttribute(name, value)
   element.append(...children)
   return element
+}
+
+function download(blob, name) {
+  const link = make("a", {href: URL.createObjectURL(blob), download: name})
+  link.click()
+  setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
 // Subscripts and superscripts of "q_{t+1}^2".
@@ -14,9 +26,7 @@ function typeset(text) {
 
 // == inside: One step from the inside: its arrays, its formula, and its numbers as words.
 
-function floats_of(text) {
-  return new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
-}
+const floats_of = (text) => new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
 
 // The message with its arrays decoded: `f4` is base64 of 32-bit floats, `at` a place that `read` resolves.
 function opened(tree, read) {
@@ -43,7 +53,6 @@ function written(value, places) {
   return value < 0 && /[1-9]/.test(text) ? `−${text}` : text
 }
 
-// Three significant digits, without an exponent.
 function number(value) {
   if (!Number.isFinite(value)) return written(value, 0)
   if (value !== 0 && Math.abs(value) < 1e-6) return "below 0.000001"
@@ -61,17 +70,13 @@ function row_words(step, k) {
 }
 
 // A term behind another one: "+ 1.2", "− 3.4".
-function signed(text) {
-  return text.startsWith("−") ? `− ${text.slice(1)}` : `+ ${text}`
-}
+const signed = (text) => text.startsWith("−") ? `− ${text.slice(1)}` : `+ ${text}`
 
-// The pictures of a step on canvases: where its dots lie, and what each term does to them.
 const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below which nothing is drawn
 
 // Pixels of coordinates: a square in the middle for a plane, all of the canvas for a curve.
 function mapping(size, x, y, equal) {
-  const side = Math.min(size.width, size.height)
-  const [w, h] = equal ? [side, side] : [size.width, size.height]
+  const side = Math.min(size.width, size.height), [w, h] = equal ? [side, side] : [size.width, size.height]
   const left = (size.width - w) / 2, top = (size.height - h) / 2
   return {
     X: (value) => left + w * (value - x[0]) / (x[1] - x[0]),
@@ -80,7 +85,8 @@ function mapping(size, x, y, equal) {
   }
 }
 
-function framed({ink}, map, colours) {
+// Paint in a frame; around the picked dot there is a ring, where it has a place (`ring`, by default the one it is at).
+function framed({ink}, map, colours, picked, paint) {
   ink.strokeStyle = colours.grid
   ink.lineWidth = 1
   ink.strokeRect(map.box[0] + 0.5, map.box[1] + 0.5, map.box[2] - 1, map.box[3] - 1)
@@ -88,6 +94,10 @@ function framed({ink}, map, colours) {
   ink.beginPath()
   ink.rect(...map.box)
   ink.clip()
+  const at = paint()
+  if (at?.ring !== null) draw_ring(ink, at.x(picked), (at.ring ?? at.y)(picked), colours)
+  ink.restore()
+  return at
 }
 
 function draw_lines({ink}, map, line, colour, {opacity = 1, width = 1.5, dash} = {}) {
@@ -115,22 +125,15 @@ function draw_ring(ink, x, y, colours) {
 
 function draw_arrow(ink, x0, y0, x1, y1, colour, width = 1.5) {
   const length = Math.hypot(x1 - x0, y1 - y0), angle = Math.atan2(y1 - y0, x1 - x0), head = Math.min(7, 0.45 * length)
-  ink.strokeStyle = colour
-  ink.lineWidth = width
-  ink.beginPath()
-  ink.moveTo(x0, y0)
-  ink.lineTo(x1, y1)
-  for (const turn of [0.5, -0.5]) {
-    ink.moveTo(x1, y1)
-    ink.lineTo(x1 - head * Math.cos(angle + turn), y1 - head * Math.sin(angle + turn))
-  }
-  ink.stroke()
+  const sides = [0.5, -0.5].map((turn) => [x1 - head * Math.cos(angle + turn), y1 - head * Math.sin(angle + turn)])
+  const lines = [[x0, y0], [x1, y1], ...sides.flatMap((side) => [[NaN, NaN], [x1, y1], side])]
+  paint_line(ink, lines.map(([x]) => x), lines.map(([, y]) => y), {colour, width})
 }
 
 function mixed(one, other, share) {
-  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16))
-  const [a, b] = [parts(one), parts(other)]
-  return `rgb(${a.map((value, k) => Math.round(value + (b[k] - value) * share)).join(",")})`
+  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)), end = parts(other)
+  const hex = (value) => Math.round(value).toString(16).padStart(2, "0")
+  return `#${parts(one).map((value, k) => hex(value + (end[k] - value) * share)).join("")}`
 }
 
 // Blue below the middle, orange above: their difference is seen by colour-blind people too.
@@ -141,7 +144,7 @@ function diverging(value, most, colours) {
 
 function quantile(values, share) {
   const finite = Float64Array.from(values).filter(Number.isFinite).sort()
-  return finite.length ? finite[Math.min(finite.length - 1, Math.floor(share * finite.length))] : 0
+  return finite[Math.min(finite.length - 1, Math.floor(share * finite.length))] ?? 0
 }
 
 // The number that is taken off each term, so the rest is visible and still adds up: the mean under the new weights.
@@ -165,25 +168,18 @@ function prepared(step) {
   const shown = all.map((columns) => off ? [columns[0].map((value) => value - middle(columns))] : columns)
   const lengths = shown.flatMap((columns) => [...columns[0]].map((value, i) => Math.hypot(...columns.map((c) => c[i]))))
   const most = by === "arrows" ? Math.max(...lengths, 0) : quantile(lengths, 0.95) || Math.max(...lengths.filter(Number.isFinite), 0)
-  const order = [...step.total[0].keys()].sort((a, b) => step.total[0][b] - step.total[0][a])
+  const order = [...step.total[0].keys()].sort((a, b) => step.total[0][b] - step.total[0][a]), rank = []
+  order.forEach((row, k) => { rank[row] = k })
   const seen = order.filter((i) => !off || shown.at(-1)[0][i] > -DEAD)
   const heights = seen.flatMap((i) => shown.map((columns) => columns[0][i])).filter(Number.isFinite)
   const span = [Math.min(0, ...heights), Math.max(0, ...heights)], pad = 0.06 * (span[1] - span[0] || 1)
-  const across = [...(step.dots.x ?? [])].keys()
-  const along = [...across].sort((a, b) => step.dots.x[a] - step.dots.x[b])
-  return {by, shown, most, order, along, span: [span[0] - pad, span[1] + pad], rank: ranks(order)}
-}
-
-function ranks(order) {
-  const rank = new Array(order.length)
-  order.forEach((row, k) => { rank[row] = k })
-  return rank
+  const {x = []} = step.dots, along = [...x.keys()].sort((a, b) => x[a] - x[b])
+  return {by, shown, most, order, along, span: [span[0] - pad, span[1] + pad], rank}
 }
 
 // How many times as long as the moves the arrows are drawn; never shorter than they are but for one that would not fit.
 function stretch(step, look) {
-  const side = step.axes.x[1] - step.axes.x[0]
-  const wanted = look.most > 0 ? LONGEST * side / look.most : 1
+  const side = step.axes.x[1] - step.axes.x[0], wanted = look.most > 0 ? LONGEST * side / look.most : 1
   return wanted > 1.5 ? Math.max(1, Math.floor(wanted)) : Math.min(1, 2.5 * wanted)
 }
 
@@ -194,99 +190,91 @@ function every(n, most) {
 
 // One small picture. `which` is the place of a term, or of the sum, which comes last; returns where each dot is.
 function paint_term(canvas, step, look, which, colours, picked) {
-  const size = sharp(canvas), colour = which < step.terms.length ? colours.terms[which % colours.terms.length] : colours.text
-  return {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}[look.by](
-    size, step, look, [[look.shown[which], colour]], colours, picked)
+  const paint = {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}[look.by]
+  return paint(sharp(canvas), step, look, [[look.shown[which], colour_of(step, which, colours)]], colours, picked)
 }
+
+const colour_of = (step, k, {terms, text}) => k < step.terms.length ? terms[k % terms.length] : text
 
 function paint_bars(size, step, look, [[[values], colour, below = colour]], colours, picked) {
   const n = values.length, top = Math.max(look.most, 1e-9)
   const map = mapping(size, [-0.5, n - 0.5], [-1.1 * top, 1.1 * top], false), width = Math.max(1, 0.8 * map.box[2] / n)
-  framed(size, map, colours)
-  look.order.forEach((row, k) => {
-    const value = Math.max(-1.1 * top, Math.min(1.1 * top, Number.isNaN(values[row]) ? 0 : values[row]))
-    size.ink.fillStyle = value < 0 ? below : colour
-    size.ink.fillRect(map.X(k) - Math.min(width, 40) / 2, Math.min(map.Y(0), map.Y(value)), Math.min(width, 40), Math.max(1, Math.abs(map.Y(value) - map.Y(0))))
+  return framed(size, map, colours, picked, () => {
+    look.order.forEach((row, k) => {
+      const value = Math.max(-1.1 * top, Math.min(1.1 * top, Number.isNaN(values[row]) ? 0 : values[row]))
+      const [wide, foot, head] = [Math.min(width, 40), map.Y(0), map.Y(value)]
+      size.ink.fillStyle = value < 0 ? below : colour
+      size.ink.fillRect(map.X(k) - wide / 2, Math.min(foot, head), wide, Math.max(1, Math.abs(head - foot)))
+    })
+    draw_lines(size, map, {x: [-0.5, n - 0.5], y: [0, 0]}, colours.muted, {width: 1})
+    const y = () => map.Y(0)
+    return {x: (row) => map.X(look.rank[row]), y, across: true, ring: n > 1 ? y : null}
   })
-  draw_lines(size, map, {x: [-0.5, n - 0.5], y: [0, 0]}, colours.muted, {width: 1})
-  const x = (row) => map.X(look.rank[row]), y = () => map.Y(0)
-  if (n > 1) draw_ring(size.ink, x(picked), y(), colours)
-  size.ink.restore()
-  return {x, y, across: true}
 }
 
 function paint_curve(size, step, look, lines, colours, picked) {
-  const map = mapping(size, step.axes.x, look.span, false)
-  framed(size, map, colours)
-  draw_lines(size, map, {x: step.axes.x, y: [0, 0]}, colours.grid, {width: 1})
-  for (const [[values], colour] of lines) {
-    const line = {x: look.along.map((i) => step.dots.x[i]), y: look.along.map((i) => Math.max(-1e6, values[i]))}
-    if (line.x.length > 9) draw_lines(size, map, line, colour, {width: 2})
-    else line.x.forEach((x, i) => draw_arrow(size.ink, map.X(x), map.Y(0), map.X(x), map.Y(line.y[i]), colour, 2))
-  }
-  const values = lines.at(-1)[0][0], x = (row) => map.X(step.dots.x[row])
-  draw_ring(size.ink, x(picked), map.Y(Math.max(look.span[0], Math.min(look.span[1], values[picked]))), colours)
-  size.ink.restore()
-  return {x, y: () => 0, across: true}
+  const map = mapping(size, step.axes.x, look.span, false), [low, high] = look.span, values = lines.at(-1)[0][0]
+  return framed(size, map, colours, picked, () => {
+    draw_lines(size, map, {x: step.axes.x, y: [0, 0]}, colours.grid, {width: 1})
+    for (const [[values], colour] of lines) {
+      const line = {x: look.along.map((i) => step.dots.x[i]), y: look.along.map((i) => Math.max(-1e6, values[i]))}
+      if (line.x.length > 9) draw_lines(size, map, line, colour, {width: 2})
+      else line.x.forEach((x, i) => draw_arrow(size.ink, map.X(x), map.Y(0), map.X(x), map.Y(line.y[i]), colour, 2))
+    }
+    const ring = (row) => map.Y(Math.max(low, Math.min(high, values[row])))
+    return {x: (row) => map.X(step.dots.x[row]), y: () => 0, across: true, ring}
+  })
 }
 
 function paint_dots(size, step, look, [[[values]]], colours, picked) {
   const map = mapping(size, step.axes.x, step.axes.y, true), {x, y} = step.dots
-  framed(size, map, colours)
-  draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
-  const order = [...values.keys()].sort((a, b) => Math.abs(values[a]) - Math.abs(values[b]))
-  for (const i of order) draw_dot(size.ink, map.X(x[i]), map.Y(y[i]), 2.6, diverging(values[i], look.most, colours), 0.9)
-  const at = {x: (row) => map.X(x[row]), y: (row) => map.Y(y[row])}
-  draw_ring(size.ink, at.x(picked), at.y(picked), colours)
-  size.ink.restore()
-  return at
+  return framed(size, map, colours, picked, () => {
+    draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
+    const order = [...values.keys()].sort((a, b) => Math.abs(values[a]) - Math.abs(values[b]))
+    for (const i of order) draw_dot(size.ink, map.X(x[i]), map.Y(y[i]), 2.6, diverging(values[i], look.most, colours),
+      0.9)
+    return {x: (row) => map.X(x[row]), y: (row) => map.Y(y[row])}
+  })
 }
 
 function paint_arrows(size, step, look, [[columns, colour]], colours, picked) {
   const map = mapping(size, step.axes.x, step.axes.y, true), {x0, y0} = step.dots, scale = stretch(step, look)
-  framed(size, map, colours)
-  draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
-  for (const i of new Set([...every(x0.length, MOST_ARROWS), picked]))
-    draw_arrow(size.ink, map.X(x0[i]), map.Y(y0[i]), map.X(x0[i] + scale * columns[0][i]), map.Y(y0[i] + scale * columns[1][i]), colour)
-  const at = {x: (row) => map.X(x0[row]), y: (row) => map.Y(y0[row])}
-  draw_ring(size.ink, at.x(picked), at.y(picked), colours)
-  size.ink.restore()
-  return at
+  return framed(size, map, colours, picked, () => {
+    draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
+    for (const i of new Set([...every(x0.length, MOST_ARROWS), picked])) {
+      const [x, y] = [x0[i] + scale * columns[0][i], y0[i] + scale * columns[1][i]]
+      draw_arrow(size.ink, map.X(x0[i]), map.Y(y0[i]), map.X(x), map.Y(y), colour)
+    }
+    return {x: (row) => map.X(x0[row]), y: (row) => map.Y(y0[row])}
+  })
 }
 
 // The nearest of n dots to a place on a canvas; of a curve or bars the nearest along it.
 function nearest(at, n, x, y) {
-  let best = 0, least = Infinity
-  for (let i = 0; i < n; i++) {
-    const away = (at.x(i) - x) ** 2 + (at.across ? 0 : (at.y(i) - y) ** 2)
-    if (away < least) { least = away; best = i }
-  }
-  return best
+  const away = Array.from({length: n}, (_, i) => (at.x(i) - x) ** 2 + (at.across ? 0 : (at.y(i) - y) ** 2))
+  return Math.max(0, away.indexOf(Math.min(...away)))
 }
 
-// The batch of a step among all data, and the density that it alone implies.
 function paint_batch(canvas, batch, colours) {
   const size = sharp(canvas), map = mapping(size, batch.x, batch.y, false), {ink} = size
-  framed(size, map, colours)
-  ink.fillStyle = colours.bars
-  batch.bars.left?.forEach((left, i) => {
-    const [x0, x1, y] = [map.X(left), map.X(batch.bars.right[i]), map.Y(batch.bars.top[i])]
-    ink.fillRect(x0, y, Math.max(1, x1 - x0 - 0.5), map.Y(0) - y)
+  framed(size, map, colours, 0, () => {
+    ink.fillStyle = colours.bars
+    batch.bars.left?.forEach((left, i) => {
+      const [x0, x1, y] = [map.X(left), map.X(batch.bars.right[i]), map.Y(batch.bars.top[i])]
+      ink.fillRect(x0, y, Math.max(1, x1 - x0 - 0.5), map.Y(0) - y)
+    })
+    batch.dots.x?.forEach((x, i) => draw_dot(ink, map.X(x), map.Y(batch.dots.y[i]), 1.6, colours.muted, 0.6))
+    draw_lines(size, map, batch.exact, colours.exact, {width: 1.5})
+    draw_lines(size, map, batch.curve, colours.approximate, {width: 2, dash: [7, 3]})
+    const foot = map.box[1] + map.box[3], {x, y} = batch.batch
+    const ticks = [...x].flatMap((at) => [map.X(at), map.X(at), NaN])
+    if (batch.flat) paint_line(ink, ticks, [...x].flatMap(() => [foot, foot - 11, NaN]),
+      {colour: colours.text, width: 1.2})
+    else x.forEach((at, i) => draw_dot(ink, map.X(at), map.Y(y[i]), 4, colours.particles))
+    return {ring: null}
   })
-  batch.dots.x?.forEach((x, i) => draw_dot(ink, map.X(x), map.Y(batch.dots.y[i]), 1.6, colours.muted, 0.6))
-  draw_lines(size, map, batch.exact, colours.exact, {width: 1.5})
-  draw_lines(size, map, batch.curve, colours.approximate, {width: 2, dash: [7, 3]})
-  if (batch.flat) {
-    ink.strokeStyle = colours.text
-    ink.lineWidth = 1.2
-    ink.beginPath()
-    batch.batch.x.forEach((x) => { ink.moveTo(map.X(x), map.box[1] + map.box[3]); ink.lineTo(map.X(x), map.box[1] + map.box[3] - 11) })
-    ink.stroke()
-  } else batch.batch.x.forEach((x, i) => draw_dot(ink, map.X(x), map.Y(batch.batch.y[i]), 4, colours.particles))
-  ink.restore()
 }
 
-// The step played slowly in four pictures, in the order of the algorithm.
 const INK = 20000, LARGEST = 20, PICTURE_MS = 3200, TWEEN_MS = 1300
 
 function diameters(weights, size, share) {
@@ -300,31 +288,28 @@ function paint_picture(canvas, step, look, at, p, colours, picked) {
   const size = sharp(canvas)
   if (!step.placed) return paint_ranks(size, step, look, at, colours, picked)
   const map = mapping(size, step.axes.x, step.axes.y, !step.flat)
-  framed(size, map, colours)
-  draw_lines(size, map, step.lines.exact, colours.exact, {width: 1.5, opacity: 0.8})
-  const now = at === 3 ? p : 0, line = {width: 2, dash: [7, 3]}
-  if (now < 1) draw_lines(size, map, step.lines.before, colours.approximate, {...line, opacity: 1 - now})
-  if (now > 0) draw_lines(size, map, step.lines.after, colours.approximate, {...line, opacity: now})
-  const show = step.kind === "ratio" && at >= 2
-  if (show) paint_paths(size, map, step.paths, colours)
-  const found = at === 0 && step.old.x ? paint_old(size, map, step, colours) : paint_particles(size, map, step, look, at, p, colours)
-  if (at === 2 && step.kind === "move") paint_chains(size, map, step, look, p, colours)
-  if (!(at === 0 && step.old.x)) draw_ring(size.ink, found.x(picked), found.y(picked), colours)
-  size.ink.restore()
+  const found = framed(size, map, colours, picked, () => {
+    draw_lines(size, map, step.lines.exact, colours.exact, {width: 1.5, opacity: 0.8})
+    const now = at === 3 ? p : 0, line = {width: 2, dash: [7, 3]}
+    if (now < 1) draw_lines(size, map, step.lines.before, colours.approximate, {...line, opacity: 1 - now})
+    if (now > 0) draw_lines(size, map, step.lines.after, colours.approximate, {...line, opacity: now})
+    if (step.kind === "ratio" && at >= 2) paint_paths(size, map, step.paths, colours)
+    if (at === 0 && step.old.x) return paint_old(size, map, step, colours)
+    const found = paint_particles(size, map, step, look, at, p, colours)
+    if (at === 2 && step.kind === "move") paint_chains(size, map, step, look, p, colours)
+    return found
+  })
   name_axes(size, map, step, colours)
   return found
 }
 
 // In one dimension dots are a rug below the curves.
-function height(step, i, column) {
-  if (!step.flat) return column[i]
-  return step.axes.y[0] * (0.25 + 0.55 * ((i * 0.6180339887) % 1))
-}
+const height = (step, i, column) => step.flat ? step.axes.y[0] * (0.25 + 0.55 * ((i * 0.6180339887) % 1)) : column[i]
 
 function paint_old(size, map, step, colours) {
   const {x, y, weight} = step.old, wide = weight ? diameters(weight, step.size, 1) : null
   x.forEach((value, i) => draw_dot(size.ink, map.X(value), map.Y(height(step, i, y)), wide ? wide[i] / 2 : 3, colours.particles, 0.55))
-  return {x: (i) => map.X(x[i]), y: (i) => map.Y(height(step, i, y))}
+  return {x: (i) => map.X(x[i]), y: (i) => map.Y(height(step, i, y)), ring: null}
 }
 
 function paint_particles(size, map, step, look, at, p, colours) {
@@ -334,21 +319,16 @@ function paint_particles(size, map, step, look, at, p, colours) {
   const Y = (i) => map.Y(y0 && !step.flat ? between(y0[i], y[i], begun) : height(step, i, y))
   const redrawn = step.redrawn, even = new Float32Array(n).fill(1 / step.size)
   const then = weight && diameters(redrawn ? even : weight0 ?? even, step.size, 1), now = weight && diameters(weight, step.size, 1)
-  const first = weight0 && diameters(weight0, step.size, 1)
-  const fading = redrawn && !x0 && at === 1 ? p : 1
+  const first = weight0 && diameters(weight0, step.size, 1), fading = redrawn && !x0 && at === 1 ? p : 1
   const most = step.gain ? Math.max(quantile(step.gain.map(Math.abs), 0.95), 1e-9) : 1
   for (let i = 0; i < n; i++) {
     const wide = !weight ? (few ? 10 : 6) : at === 3 ? between(then[i], now[i], p) : at === 1 && redrawn && first ? between(first[i], then[i], p) : then[i]
     const lit = !step.gain || at < 2 ? 0 : at === 2 ? p : 1 - p
     const plain = few && !weight ? colours.text : colours.particles
-    const colour = lit ? mixed(plain, hex(diverging(step.gain[i], most, colours)), lit) : plain
+    const colour = lit ? mixed(plain, diverging(step.gain[i], most, colours), lit) : plain
     draw_dot(size.ink, X(i), Y(i), Math.max(at === 2 && weight ? 4 : 1, wide) / 2, colour, (lit ? 0.9 : 0.6) * fading)
   }
   return {x: X, y: Y}
-}
-
-function hex(colour) {
-  return `#${colour.match(/\d+/g).map((value) => Number(value).toString(16).padStart(2, "0")).join("")}`
 }
 
 // The terms of a move, one behind the other: each in its colour.
@@ -366,17 +346,9 @@ function paint_chains(size, map, step, look, p, colours) {
   }
 }
 
-function paint_paths({ink}, map, paths, colours) {
-  paths.x0?.forEach((x, i) => {
-    ink.globalAlpha = paths.alpha[i]
-    ink.strokeStyle = colours.paths[Math.round(paths.kind[i])] ?? colours.text
-    ink.lineWidth = 1.6
-    ink.beginPath()
-    ink.moveTo(map.X(x), map.Y(paths.y0[i]))
-    ink.lineTo(map.X(paths.x1[i]), map.Y(paths.y1[i]))
-    ink.stroke()
-  })
-  ink.globalAlpha = 1
+function paint_paths({ink}, map, {x0, y0, x1, y1, kind, alpha}, {paths}) {
+  if (x0) paint_segments(ink, [x0.map(map.X), y0.map(map.Y), x1.map(map.X), y1.map(map.Y)], kind, alpha,
+    {palette: paths, width: 1.6})
 }
 
 // Where a state has no place in a plane: bars by rank, of the weights before, of the gains, of the weights after.
@@ -398,14 +370,9 @@ function name_axes({ink}, map, step, colours) {
   ink.fillText(step.axes.labels[1], left + 6, top + 15)
 }
 
-// What the panel is made of.
-function shape_of(step) {
-  return JSON.stringify([step.kind, step.noun, step.placed, step.flat, step.sum, step.terms.map((term) => [term.title, term.formula])])
-}
-
 function panel_parts() {
   const canvas = (name, label) => make("canvas", {class: name, role: "img", "aria-label": label})
-  const press = (words, attributes = {}) => make("button", {type: "button", ...attributes}, words)
+  const press = (words, attributes = {}) => make("button", attributes, words)
   const parts = {
     note: make("p", {class: "note", role: "status"}), title: make("p", {class: "title"}),
     formula: make("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
@@ -430,18 +397,16 @@ function panel_parts() {
   return parts
 }
 
-// A term in the formula and as a card; the sum has no name.
 function term_cell(term, k, step) {
   const sum = term.name === "", key = sum ? "=" : term.name
   const number = make("span", {class: "number"}), value = make("span", {class: "value"}), filled = make("span", {class: "filled"})
   const part = make("span", {class: "part", "data-term": key}, make("span", {class: "symbols"}, ...typeset(term.formula)), filled, number)
   const canvas = make("canvas", {role: "img", "aria-label": `${term.title}: ${term.about}`})
-  const button = make("button", {type: "button", class: "name"}, make("i", {"aria-hidden": "true"}), term.title)
+  const button = make("button", {class: "name"}, make("i", {"aria-hidden": "true"}), term.title)
   const card = make("section", {class: "term", "data-term": key}, button, make("span", {class: "symbols"}, ...typeset(term.formula)), value, canvas)
   return {key, title: term.title, about: term.about, part, card, canvas, button, number, value, filled, at: null}
 }
 
-// What the colours and lengths in the small pictures mean.
 function key_words(step, look) {
   const unit = step.sum.unit ? ` ${step.sum.unit}` : ""
   const told = step.dots.row.length < step.size ? ` ${step.dots.row.length} of ${step.size.toLocaleString("en")} particles are drawn.` : ""
@@ -452,7 +417,6 @@ function key_words(step, look) {
   return `The terms add up to: ${step.sum.title}.${told}`
 }
 
-// The numbers of the picked particle.
 function card_of(step, k) {
   const {dots, size, axes} = step, rows = []
   const share = (weight) => `${number(weight)} (${number(weight * size)} × the mean)`
@@ -464,11 +428,10 @@ function card_of(step, k) {
   return rows.flatMap(([name, words]) => [make("dt", {}, name), make("dd", {}, words)])
 }
 
-// The panel: formula, terms, the picked particle, the batch, and the step in four pictures.
-// `host` has `dark` and `freeze()`, which stops what plays.
+// The panel. `host` has `dark` and `freeze()`, which stops what plays.
 function inside_view(host) {
   const parts = panel_parts(), root = parts.root, stage = {open: false, at: 0, began: 0, playing: false, found: null}
-  let step = null, look = null, row = null, picked = 0, lit = "", cells = [], queued = false
+  let step = null, look = null, row = null, picked = 0, lit = "", cells = [], queued = false, made = ""
   const colours = () => PALETTES[host.dark ? "dark" : "light"]
   const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
@@ -477,7 +440,10 @@ function inside_view(host) {
     parts.note.textContent = next.note ?? ""
     parts.body.hidden = Boolean(next.note)
     if (next.note) { step = null; return }
-    const fresh = !step || shape_of(step) !== shape_of(next)
+    const {kind, noun, placed, flat, sum, terms} = next
+    const shape = JSON.stringify([kind, noun, placed, flat, sum, terms.map((term) => [term.title, term.formula])])
+    const fresh = !step || made !== shape
+    made = shape
     step = {...next, redrawn: Boolean(next.dots.parent || next.old.x)}
     if (step.redrawn) row = null
     look = prepared(step)
@@ -497,13 +463,10 @@ function inside_view(host) {
   function build() {
     cells = [...step.terms, {...step.sum, name: "", about: "What the terms add up to."}].map((term, k) => term_cell(term, k, step))
     cells.forEach((cell) => {
-      for (const element of [cell.part, cell.card]) {
-        element.addEventListener("pointerenter", () => light(cell.key))
-        element.addEventListener("pointerleave", () => light(""))
-      }
-      cell.button.addEventListener("focus", () => light(cell.key))
-      cell.button.addEventListener("blur", () => light(""))
-      pickable(cell.canvas, () => cell.at)
+      const on = () => light(cell.key), off = () => light("")
+      for (const element of [cell.part, cell.card]) Object.assign(element, {onpointerenter: on, onpointerleave: off})
+      Object.assign(cell.button, {onfocus: on, onblur: off})
+      cell.canvas.onclick = picks(() => cell.at)
     })
     const sum = cells.at(-1)
     parts.formula.replaceChildren(sum.part, ...cells.slice(0, -1).map((cell) => cell.part))
@@ -514,11 +477,9 @@ function inside_view(host) {
     light("")
   }
 
-  function pickable(canvas, at) {
-    canvas.addEventListener("click", (event) => {
-      const box = canvas.getBoundingClientRect(), known = at()
-      if (known) pick(nearest(known, step.dots.row.length, event.clientX - box.left, event.clientY - box.top))
-    })
+  const picks = (at) => ({offsetX, offsetY}) => {
+    const known = at()
+    if (known) pick(nearest(known, step.dots.row.length, offsetX, offsetY))
   }
 
   function light(key) {
@@ -557,38 +518,26 @@ function inside_view(host) {
     requestAnimationFrame((time) => {
       queued = false
       if (!step || !root.isConnected || !root.clientWidth) return
-      cells.forEach((cell, k) => { cell.at = paint_term(cell.canvas, step, look, k, colours(), picked); colour_cell(cell, k) })
-      if (look.by === "curve") draw_common()
-      if (step.batch) draw_batch()
+      cells.forEach((cell, k) => {
+        cell.at = paint_term(cell.canvas, step, look, k, colours(), picked)
+        for (const element of [cell.part, cell.card]) element.style.setProperty("--term", colour_of(step, k, colours()))
+      })
+      const lines = look.shown.map((columns, k) => [columns, colour_of(step, k, colours())])
+      if (look.by === "curve") parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(),
+        picked)
+      parts.batch_title.textContent = step.batch?.title ?? ""
+      parts.batch_words.textContent = step.batch?.words ?? ""
+      if (step.batch) paint_batch(parts.batch_canvas, step.batch, colours())
       if (stage.open) draw_stage(time)
     })
   }
-
-  function colour_cell(cell, k) {
-    const {terms, text} = colours(), colour = k < step.terms.length ? terms[k % terms.length] : text
-    for (const element of [cell.part, cell.card]) element.style.setProperty("--term", colour)
-  }
-
-  function draw_common() {
-    const {terms, text} = colours()
-    const lines = look.shown.map((columns, k) => [columns, k < step.terms.length ? terms[k % terms.length] : text])
-    parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(), picked)
-  }
-
-  function draw_batch() {
-    parts.batch_title.textContent = step.batch.title
-    parts.batch_words.textContent = step.batch.words
-    paint_batch(parts.batch_canvas, step.batch, colours())
-  }
-
-  // The four pictures
 
   function draw_stage(time) {
     const since = time - stage.began, p = still() ? 1 : eased(Math.min(1, Math.max(0, since / TWEEN_MS)))
     stage.found = paint_picture(parts.large, step, look, stage.at, stage.at ? p : 1, colours(), picked)
     const {title, sentence} = step.pictures[stage.at]
-    if (parts.picture_title.textContent !== `${stage.at + 1}. ${title}`) parts.picture_title.textContent = `${stage.at + 1}. ${title}`
-    if (parts.sentence.textContent !== sentence) parts.sentence.textContent = sentence
+    for (const [part, words] of [[parts.picture_title, `${stage.at + 1}. ${title}`], [parts.sentence, sentence]])
+      if (part.textContent !== words) part.textContent = words
     parts.numbers.forEach((button, k) => button.setAttribute("aria-pressed", String(k === stage.at)))
     parts.again.textContent = stage.playing ? "Stop" : "Play again"
     if (stage.playing && since > PICTURE_MS) stage.at < 3 ? go(stage.at + 1) : (stage.playing = false)
@@ -609,29 +558,30 @@ function inside_view(host) {
     go(0)
   }
 
-  parts.freeze.addEventListener("click", play)
-  parts.again.addEventListener("click", () => { if (stage.playing) { stage.playing = false; draw() } else play() })
-  parts.numbers.forEach((button, k) => button.addEventListener("click", () => { stage.playing = false; go(k) }))
-  parts.theatre.addEventListener("keydown", (event) => {
+  const turn_to = (at) => { stage.playing = false; go(at) }
+  parts.freeze.onclick = play
+  parts.again.onclick = () => { if (stage.playing) { stage.playing = false; draw() } else play() }
+  parts.numbers.forEach((button, k) => { button.onclick = () => turn_to(k) })
+  parts.theatre.onkeydown = (event) => {
     const at = ["1", "2", "3", "4"].indexOf(event.key)
-    if (at >= 0) { stage.playing = false; go(at); event.preventDefault() }
-  })
-  pickable(parts.large, () => stage.at === 0 && step.old.x ? null : stage.found)
-  pickable(parts.together, () => parts.common.at)
+    if (at >= 0) { turn_to(at); event.preventDefault() }
+  }
+  parts.large.onclick = picks(() => stage.at === 0 && step.old.x ? null : stage.found)
+  parts.together.onclick = picks(() => parts.common.at)
   const along = (by) => {
     const order = by_weight(), at = order.indexOf(picked)
     pick(order[Math.min(order.length - 1, Math.max(0, at + by))])
   }
-  parts.number.addEventListener("keydown", (event) => {
+  parts.number.onkeydown = (event) => {
     const by = {ArrowUp: -1, ArrowDown: 1}[event.key]
     if (by) { along(by); event.preventDefault() }
-  })
-  parts.number.addEventListener("change", () => {
-    const wanted = Number(parts.number.value), rows = step.dots.row
-    pick(nearest({x: (i) => rows[i], across: true}, rows.length, wanted, 0))
-  })
-  parts.heavier.addEventListener("click", () => along(-1))
-  parts.lighter.addEventListener("click", () => along(1))
+  }
+  parts.number.onchange = () => {
+    const rows = step.dots.row
+    pick(nearest({x: (i) => rows[i], across: true}, rows.length, Number(parts.number.value), 0))
+  }
+  parts.heavier.onclick = () => along(-1)
+  parts.lighter.onclick = () => along(1)
   new ResizeObserver(draw).observe(root)
 
   // A place on the stage, in its own numbers: `per` says how many pixels a unit of each axis has.

@@ -3,7 +3,7 @@
 // The state of a chain has `draws` (n, d) and `iteration`; a run of several chains is {chains: [...]}.
 
 const FIRST_TIME_STEP = 0.1, CHAIN_REACH = 1e6
-const usualTuning = () => ({steps: 0, shortfall: 0, log_step: Math.log(FIRST_TIME_STEP), averaged: Math.log(FIRST_TIME_STEP)})
+const UNTUNED = {steps: 0, shortfall: 0, log_step: Math.log(FIRST_TIME_STEP), averaged: Math.log(FIRST_TIME_STEP)}
 
 function placeOf(state) {
   const [n, d] = state.draws.shape
@@ -45,8 +45,7 @@ function judgedOf(state, knobs) {
   const [n] = state.draws.shape, last = state.iteration
   const left = knobs.burn_in >= 1 ? Math.floor(knobs.burn_in)
     : Math.max(0, Math.min(Math.floor(knobs.burn_in * last), last - 1))
-  const rows = []
-  for (let k = left + 1; k < n; k += knobs.thinning) rows.push(k)
+  const rows = range(n).filter((k) => k > left && (k - left - 1) % knobs.thinning === 0)
   return rows.length ? rowsAt(state.draws, rows) : shaped(Float64Array.from(state.draws), ...state.draws.shape)
 }
 
@@ -65,31 +64,26 @@ function joined(parts) {
 const judgedDraws = (state, knobs) => joined(chainsOf(state).map((chain) => judgedOf(chain, knobs)))
 
 function estimateOf(draws, scale) { // kernels of 0.1 median distances: Dai et al. 2016, Appendix H.1
-  const [n, d] = draws.shape
-  let distinct = 1
-  for (let i = 1; i < n; i++) for (let k = 0; k < d; k++) if (draws[i * d + k] !== draws[(i - 1) * d + k]) {
-    distinct++
-    break
-  }
-  const measured = distinct > 1 ? draws : rowsAt(draws, [0]), count = measured.shape[0]
-  const factor = RULES.median(measured, new Float64Array(count).fill(1 / count), 0.1, scale)
+  const [n, d] = draws.shape, row = (i) => draws.subarray(i * d, (i + 1) * d)
+  const distinct = range(n).filter((i) => !i || row(i).some((x, k) => x !== row(i - 1)[k])).length
+  const measured = distinct > 1 ? draws : rowsAt(draws, [0])
+  const factor = RULES.median(measured, equalWeights(measured.shape[0]), 0.1, scale)
   return new KernelDensity(draws, equalLogWeights(n), factor, distinct < d + 2)
 }
 
 function gaussianOf(draws, scale) { // one Gaussian with their mean and covariance
-  const [n, d] = draws.shape, equal = new Float64Array(n).fill(1 / n), centre = weightedSum(equal, draws)
-  const sd = spreadOf(draws, equal)
-  const floor = diagonal(zip(sd, scale, (s, unit) => (SPREAD_FLOOR * s + PRIOR_FLOOR * unit) ** 2))
+  const [n, d] = draws.shape, equal = equalWeights(n)
   const covariance = scaled(covarianceOf(draws, equal), n / Math.max(n - 1, 1))
-  return new KernelDensity(shaped(centre, 1, d), new Float64Array(1), cholesky(added(covariance, floor)))
+  const factor = cholesky(added(covariance, floorOf(draws, equal, scale)))
+  return new KernelDensity(shaped(meanOf(draws), 1, d), new Float64Array(1), factor)
 }
 
-/** A method whose state is the draws of one chain or several; `start` and `move` are for one chain. */
-function chainMethod({start, move, batchSize, batches}) {
+/** A method whose state is the draws of one chain or several; `move` is of one chain, which begins with `start`. */
+function chainMethod({move, start = {}, batchSize = () => 0, batches = () => "whole"}) {
   return {
     init(rng, target, knobs) {
-      const chains = Array.from({length: knobs.num_chains}, () =>
-        start({draws: target.samplePrior(rng, 1), iteration: 0}, target))
+      const begun = () => ({draws: target.samplePrior(rng, 1), iteration: 0, ...start})
+      const chains = Array.from({length: knobs.num_chains}, begun)
       return chains.length > 1 ? {chains, iteration: 0} : chains[0]
     },
     batchSize: (state, knobs) => batchSize(knobs) * chainsOf(state).length,
@@ -102,29 +96,23 @@ function chainMethod({start, move, batchSize, batches}) {
       return {chains, iteration: state.iteration + 1, cost: sum(chains.map((chain) => chain.cost)), count}
     },
     density: (state, knobs, target) => estimateOf(judgedDraws(state, knobs), target.scale),
-    densities(state, knobs, target) {
-      const draws = judgedDraws(state, knobs)
-      return [estimateOf(draws, target.scale), gaussianOf(draws, target.scale)]
-    },
+    densities: (state, knobs, target) =>
+      [estimateOf, gaussianOf].map((made) => made(judgedDraws(state, knobs), target.scale)),
     draws: judgedDraws,
   }
 }
 
 const logJointAt = (target, theta, batch) => target.logJoint(theta, batch)[0]
+const UNTRIED = {log_joint: null, gradient: null, accepted: 0, tuning: UNTUNED}
 
 const RANDOM_WALK = chainMethod({
-  start: (state) => ({...state, log_joint: null, accepted: 0, tuning: usualTuning()}),
-  batchSize: () => 0,
-  batches: () => "whole",
+  start: UNTRIED,
   move(rng, state, target, batch, knobs) {
-    let asked = 1
-    if (state.log_joint === null) {
-      state = {...state, log_joint: logJointAt(target, placeOf(state), batch)}
-      asked = 2
-    }
+    const here = placeOf(state), asked = state.log_joint === null ? 2 : 1
+    if (asked === 2) state = {...state, log_joint: logJointAt(target, here, batch)}
     const d = target.dim, plan = planOf(knobs, 200), scale = stepOf(state, knobs, plan, knobs.scale)
     const tuning = isTuned(state, knobs, plan), normals = rng.normals(d + 1)
-    const uniform = call.uniforms_of(normals.slice(d), 1)[0], here = placeOf(state)
+    const uniform = call.uniforms_of(normals.slice(d), 1)[0]
     const there = shaped(here.map((x, k) => x + scale * 2.38 / Math.sqrt(d) * target.scale[k] * normals[k]), 1, d)
     const found = logJointAt(target, there, batch)
     const chance = found > -Infinity ? Math.exp(Math.min(0, found - state.log_joint)) : 0, accepted = uniform < chance
@@ -157,9 +145,7 @@ function trajectory(target, theta, momentum, gradient, step, count, batch) {
 
 function leapfrogMethod(wanted, lengthOf) {
   return chainMethod({
-    start: (state) => ({...state, log_joint: null, gradient: null, accepted: 0, tuning: usualTuning()}),
-    batchSize: () => 0,
-    batches: () => "whole",
+    start: UNTRIED,
     move(rng, state, target, batch, knobs) {
       const here = placeOf(state), values = Number(!knobs.one_pass)
       let asked = 0
@@ -190,7 +176,6 @@ const HMC = leapfrogMethod(0.8, (u, knobs) => Math.min(1 + Math.floor(u * knobs.
 const MALA = leapfrogMethod(0.574, () => 1)
 
 const SGLD = chainMethod({
-  start: (state) => state,
   batchSize: (knobs) => knobs.batch_size,
   batches: (state, knobs) => knobs.batches,
   move(rng, state, target, batch, knobs) {

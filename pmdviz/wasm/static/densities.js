@@ -1,6 +1,5 @@
 "use strict"
-// Weighted particles, the rules of the smoothing kernel, and the density estimates: what `pmdviz.densities` does
-// around the same kernels. Points are arrays (n, d), stored row by row.
+// Weighted particles and density estimates, as `pmdviz.densities` has them. Points are arrays (n, d), row by row.
 
 const LOG2E = 1.4426950408889634, SCALE = Math.sqrt(LOG2E / 2), PADDED = 64
 const LOG_ZERO = -1e300, LOG_ZERO_SINGLE = -1e30, UNDERFLOW_SINGLE = 1e-25, FARTHEST_SINGLE = 100
@@ -21,28 +20,19 @@ function largest(values) {
   return top
 }
 
-function smallest(values) {
-  let least = Infinity
-  for (let k = 0; k < values.length; k++) least = Math.min(least, values[k])
-  return least
-}
-
 const zip = (a, b, f) => a.map((value, k) => f(value, b[k]))
 const range = (n) => Int32Array.from({length: n}, (_, k) => k)
 
-/** The places at which a test holds. */
-function where(values, test) {
-  const out = new Int32Array(values.length)
-  let found = 0
-  for (let k = 0; k < values.length; k++) if (test(values[k], k)) out[found++] = k
-  return out.slice(0, found)
-}
+const where = (values, test) => range(values.length).filter((k) => test(values[k], k))
 
-function transposed(points, scale = 1) {
-  const [n, d] = points.shape, out = matrix(d, n)
-  for (let i = 0; i < n; i++) for (let k = 0; k < d; k++) out[k * n + i] = points[i * d + k] * scale
+/** The matrix of f(row, column). */
+function table(rows, columns, f) {
+  const out = matrix(rows, columns)
+  for (let i = 0, at = 0; i < rows; i++) for (let k = 0; k < columns; k++) out[at++] = f(i, k)
   return out
 }
+
+const transposed = (a, scale = 1) => table(...a.shape.toReversed(), (k, i) => a[i * a.shape[1] + k] * scale)
 
 /** Some rows, by number: of points, or of numbers. */
 function rowsAt(values, rows) {
@@ -53,17 +43,13 @@ function rowsAt(values, rows) {
 
 /** sum_i w_i values_i: (d,). */
 function weightedSum(weights, values) {
-  const [n, d] = values.shape, out = new Float64Array(d)
-  for (let i = 0; i < n; i++) for (let k = 0; k < d; k++) out[k] += weights[i] * values[i * d + k]
-  return out
+  const d = values.shape[1]
+  return Float64Array.from({length: d}, (_, k) => sum(weights.map((w, i) => w * values[i * d + k])))
 }
 
-function centredAt(values, centre) {
-  const [n, d] = values.shape, out = matrix(n, d)
-  for (let i = 0; i < n * d; i++) out[i] = values[i] - centre[i % d]
-  return out
-}
-
+const equalWeights = (n) => new Float64Array(n).fill(1 / n)
+const meanOf = (points) => weightedSum(equalWeights(points.shape[0]), points)
+const centredAt = (values, centre) => shaped(values.map((x, i) => x - centre[i % centre.length]), ...values.shape)
 const squared = (values) => shaped(values.map((x) => x * x), ...values.shape)
 
 /** Log-weights with logsumexp 0. */
@@ -77,9 +63,7 @@ function normalised(logWeights) {
 /** log sum exp, to the last digits however far below 0 the values are. */
 function logSum(values) {
   const top = largest(values)
-  let total = 0
-  for (const value of values) total += Math.exp(value - top)
-  return top + Math.log(total)
+  return top + Math.log(sum(values.map((value) => Math.exp(value - top))))
 }
 
 const logAddExp = (a, b) => a === -Infinity && b === -Infinity ? a
@@ -92,20 +76,8 @@ function quantileMiddle(values) { // the median of numbers
   return sorted.length % 2 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half])
 }
 
-// Small matrices.
-
-function identity(d, value = 1) {
-  const out = matrix(d, d)
-  for (let k = 0; k < d; k++) out[k * d + k] = value
-  return out
-}
-
-function diagonal(values) {
-  const out = matrix(values.length, values.length)
-  values.forEach((value, k) => { out[k * values.length + k] = value })
-  return out
-}
-
+const diagonal = (values) => table(values.length, values.length, (i, k) => i === k ? values[i] : 0)
+const identity = (d, value = 1) => diagonal(new Float64Array(d).fill(value))
 const added = (a, b) => shaped(a.map((x, k) => x + b[k]), ...a.shape)
 const scaled = (a, by) => shaped(a.map((x) => x * by), ...a.shape)
 const diagonalOf = (a) => Float64Array.from({length: a.shape[0]}, (_, k) => a[k * a.shape[0] + k])
@@ -129,17 +101,15 @@ function inverseOf(factor) {
 }
 
 /** values (n, d) times the transpose of a (d, d). */
-function timesTransposed(values, a) {
-  const [n, d] = values.shape, out = matrix(n, d)
-  for (let i = 0; i < n; i++) for (let j = 0; j < d; j++) {
-    let total = 0
-    for (let k = 0; k < d; k++) total += values[i * d + k] * a[j * d + k]
-    out[i * d + j] = total
-  }
-  return out
+const timesTransposed = (values, a) => table(...values.shape, (i, j) => productOf(values, i, a, j))
+
+function productOf(a, i, b, j) {
+  const d = b.shape[1]
+  let total = 0
+  for (let k = 0; k < d; k++) total += a[i * d + k] * b[j * d + k]
+  return total
 }
 
-/** a a' of a (d, d). */
 const gram = (a) => timesTransposed(a, a)
 
 /** The smallest singular value of a (d, d) for d = 1 and 2, its rows divided by `unit`. */
@@ -150,12 +120,7 @@ function narrowestOf(a, unit) {
   return det / Math.sqrt(0.5 * (squares + Math.sqrt(Math.max(squares * squares - 4 * det * det, 0))))
 }
 
-// Resampling.
-
-function systematic(weights, n, u) {
-  const top = largest(weights)
-  return call.search(weights.map((w) => w / top), Float64Array.from({length: n}, (_, k) => (k + u) / n), n)
-}
+const systematic = (weights, n, u) => bySearch(weights, Float64Array.from({length: n}, (_, k) => (k + u) / n))
 
 const RESAMPLERS = {
   systematic: (rng, weights, n) => systematic(weights, n, rng.uniform()),
@@ -181,15 +146,10 @@ function bySearch(weights, positions) {
 const thinned = (candidates, n, u) => call.thinned(transposed(candidates), n, u, n)
 
 function countsOf(sorted) { // numbers and how often, of an ascending array
-  const at = [], counts = []
-  for (const value of sorted) {
-    if (at.length && at[at.length - 1] === value) counts[counts.length - 1]++
-    else { at.push(value); counts.push(1) }
-  }
-  return {at: Int32Array.from(at), counts: Float64Array.from(counts)}
+  const counts = new Map()
+  for (const value of sorted) counts.set(value, (counts.get(value) ?? 0) + 1)
+  return {at: Int32Array.from(counts.keys()), counts: Float64Array.from(counts.values())}
 }
-
-// Moments and rules of the kernel.
 
 function momentsOf(points, weights) {
   const d = points.shape[1], mean = new Float64Array(d), covariance = matrix(d, d)
@@ -203,10 +163,8 @@ const spreadOf = (particles, weights) =>
 const ownScale = (sd, scale) => zip(sd, scale, (s, unit) => s > PRIOR_FLOOR * unit ? s : unit)
 
 function covarianceOf(particles, weights) {
-  const [n, d] = particles.shape, c = centredAt(particles, weightedSum(weights, particles)), out = matrix(d, d)
-  for (let i = 0; i < n; i++) for (let j = 0; j < d; j++) for (let k = 0; k < d; k++)
-    out[j * d + k] += weights[i] * c[i * d + j] * c[i * d + k]
-  return out
+  const d = particles.shape[1], c = centredAt(particles, weightedSum(weights, particles))
+  return table(d, d, (j, k) => sum(weights.map((w, i) => w * c[i * d + j] * c[i * d + k])))
 }
 
 function floorOf(particles, weights, scale) {
@@ -215,7 +173,7 @@ function floorOf(particles, weights, scale) {
 
 function localScale(d) {
   const after = LOCAL_SCALE.findIndex(([known]) => known >= d)
-  if (after < 0) return LOCAL_SCALE[LOCAL_SCALE.length - 1][1]
+  if (after < 0) return LOCAL_SCALE.at(-1)[1]
   const [high, there] = LOCAL_SCALE[after], [low, here] = LOCAL_SCALE[Math.max(after - 1, 0)]
   return high === low ? there : here + (there - here) * (Math.log(d) - Math.log(low)) / (Math.log(high) - Math.log(low))
 }
@@ -249,7 +207,8 @@ function medianDistance(points, leaveOut = 0) {
 function typicalDistance(particles, weights, scale) {
   const m = particles.shape[0], unit = sum(scale) / scale.length
   let chosen = range(m)
-  if (m > 500 || largest(weights) > smallest(weights) * (1 + PRIOR_FLOOR)) chosen = systematic(weights, 500, 0.5)
+  const least = -largest(weights.map((w) => -w))
+  if (m > 500 || largest(weights) > least * (1 + PRIOR_FLOOR)) chosen = systematic(weights, 500, 0.5)
   const {counts} = countsOf(chosen)
   if (counts.length < 2) return unit
   const withItself = sum(counts.map((c) => c * (c - 1) / 2))
@@ -277,8 +236,6 @@ const RULES = {
   },
 }
 
-// Density estimates.
-
 const logNormaliser = (factor) =>
   0.5 * factor.shape[0] * Math.log(2 * Math.PI) + sum(diagonalOf(factor).map(Math.log))
 
@@ -290,6 +247,10 @@ function whiten(values, centre, factor) {
   return wide
 }
 
+/** The exponents to the base 2 of weights, of as many as there are columns. */
+const baseOf = (logWeights, bound, columns) => Float64Array.from({length: columns.shape[1]},
+  (_, k) => Math.max(((logWeights[k] ?? -Infinity) - bound) * LOG2E, LOG_ZERO))
+const shortOf = (base) => Float32Array.from(base, (b) => Math.max(b, LOG_ZERO_SINGLE))
 const near = (values) => largest(values.map(Math.abs)) <= FARTHEST_SINGLE
 const room = (kind) => shaped(new kind(2 * 512), 2, 512)
 const single = (values) => shaped(Float32Array.from(values), ...shapeOf(values))
@@ -305,8 +266,8 @@ function logSums(columns, base, rows, count) {
 
 function logSumsSingle(columns, base, rows, count) {
   if (columns.shape[0] > 3) return logSums(columns, base, rows, count)
-  const sums = new Float64Array(count), weights = Float32Array.from(base, (b) => Math.max(b, LOG_ZERO_SINGLE))
-  call.add_rows_single(single(columns), weights, single(rows), sums, 0, count)
+  const sums = new Float64Array(count)
+  call.add_rows_single(single(columns), shortOf(base), single(rows), sums, 0, count)
   const faint = where(sums, (s) => !(s > UNDERFLOW_SINGLE)), out = sums.map(Math.log)
   if (faint.length) {
     const even = Int32Array.from([...faint, ...(faint.length % 2 ? [faint[0]] : [])])
@@ -335,10 +296,8 @@ class KernelDensity {
     const [particles, logWeights] = this.alive(), bound = largest(logWeights), d = particles.shape[1]
     const heaviest = logWeights.indexOf(bound), centre = particles.slice(heaviest * d, (heaviest + 1) * d)
     const columns = whiten(particles, centre, this.factor), targets = whiten(points, centre, this.factor)
-    const base = new Float64Array(columns.shape[1]).fill(LOG_ZERO)
-    logWeights.forEach((w, k) => { base[k] = Math.max((w - bound) * LOG2E, LOG_ZERO) })
     const sums = singly && near(columns) && near(targets) ? logSumsSingle : logSums
-    const away = bound - logNormaliser(this.factor)
+    const base = baseOf(logWeights, bound, columns), away = bound - logNormaliser(this.factor)
     return sums(columns, base, transposed(targets), points.shape[0]).map((value) => value + away)
   }
   onGrid(grid) {
@@ -368,16 +327,15 @@ class KernelDensity {
   }
   narrowest(unit) { return narrowestOf(this.factor, unit) }
   widened(least, unit) {
-    const narrow = this.narrowest(unit)
-    if (narrow >= least) return this
-    const d = unit.length, floor = diagonal(unit.map((u) => (least * u) ** 2))
-    return new KernelDensity(this.particles, this.logWeights, cholesky(added(gram(this.factor), floor)), d && this.few)
+    if (this.narrowest(unit) >= least) return this
+    const wide = cholesky(added(gram(this.factor), diagonal(unit.map((u) => (least * u) ** 2))))
+    return new KernelDensity(this.particles, this.logWeights, wide, this.few)
   }
 }
 
 function rowsPerBlock(slope, sdX, reachX, gx, gy) {
-  const stepOf = (axis) => (axis[axis.length - 1] - axis[0]) / (axis.length - 1)
-  const half = 0.5 * (gx[gx.length - 1] - gx[0]) + 8.5 * reachX + stepOf(gx)
+  const stepOf = (axis) => (axis.at(-1) - axis[0]) / (axis.length - 1)
+  const half = 0.5 * (gx.at(-1) - gx[0]) + 8.5 * reachX + stepOf(gx)
   return [32, 16, 8].find((rows) => {
     const block = 0.5 * rows * stepOf(gy)
     return Math.abs(slope) / sdX ** 2 * block * (half + Math.abs(slope) * block) <= 300
@@ -407,16 +365,8 @@ class ShapedDensity {
     return first
   }
   displaced(parents, noise) {
-    const points = rowsAt(this.centres, parents), d = noise.shape[1]
-    parents.forEach((parent, i) => {
-      const factor = this.factors[this.labels[parent]]
-      for (let j = 0; j < d; j++) {
-        let move = 0
-        for (let k = 0; k < d; k++) move += noise[i * d + k] * factor[j * d + k]
-        points[i * d + j] += move
-      }
-    })
-    return points
+    const factorOf = (i) => this.factors[this.labels[parents[i]]]
+    return added(rowsAt(this.centres, parents), table(...noise.shape, (i, j) => productOf(noise, i, factorOf(i), j)))
   }
   inKernels(parents, noise) {
     const weights = this.weights, shares = new Float64Array(this.factors.length)
@@ -439,7 +389,7 @@ const WIDTHS = [0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.65, 0.8, 0.95], START = 4
 /** `places` keeps where the widths were found, and the next search begins there. */
 function chosenShape(particles, weights, each = 1, places = null) {
   const [m, d] = particles.shape, centred = centredAt(particles, weightedSum(weights, particles))
-  const sd = weightedSum(weights, squared(centred)).map(Math.sqrt), ess = 1 / sum(weights.map((w) => w * w))
+  const sd = spreadOf(particles, weights), ess = 1 / sum(weights.map((w) => w * w))
   if (ess < d + 2 || !sd.every((s) => s > 0)) return {labels: new Int32Array(m), width: WIDTHS[8], shared: false}
   const learned = representatives(weights, 250 * (d + 1))
   const best = bestShape(shaped(centred.map((x, i) => x / sd[i % d]), m, d), weights, learned, ess, places ?? {})
@@ -519,11 +469,9 @@ function whitenedClusters(z, weights, labels, at, shared) {
 }
 
 function kernelsOf(columns, logWeights, judged, own) {
-  const bound = largest(logWeights), base = new Float64Array(columns.shape[1]).fill(LOG_ZERO), d = columns.shape[0]
-  logWeights.forEach((w, k) => { base[k] = Math.max((w - bound) * LOG2E, LOG_ZERO) })
-  const rows = matrix(own.length + 2, d), wide = judged.shape[1]
-  for (let i = 0; i < own.length; i++) for (let k = 0; k < d; k++) rows[i * d + k] = judged[k * wide + i]
-  return {columns, base, single: Float32Array.from(base, (b) => Math.max(b, LOG_ZERO_SINGLE)), bound, rows, own}
+  const bound = largest(logWeights), base = baseOf(logWeights, bound, columns), [d, wide] = judged.shape
+  const rows = table(own.length + 2, d, (i, k) => i < own.length ? judged[k * wide + i] : 0)
+  return {columns, base, single: shortOf(base), bound, rows, own}
 }
 
 function leaveOneOut({columns, base, single: short, bound, rows, own}, h, exact = false) {
@@ -571,8 +519,7 @@ function bestWidth(parts, counts, place) {
 function shapedDensity(particles, logWeights, shape, factor, scale) {
   const [m, d] = particles.shape, h = Math.min(shape.width * factor, WIDEST), weights = logWeights.map(Math.exp)
   const beyond = Math.max(1, Math.min(factor, shape.width * factor / WIDEST))
-  const centres = shaped(Float64Array.from(particles), m, d), few = m < d + 2, found = []
-  const shares = []
+  const centres = shaped(Float64Array.from(particles), m, d), few = m < d + 2, found = [], shares = []
   for (let c = 0; c <= largest(shape.labels); c++) {
     const inside = where(shape.labels, (label) => label === c), own = rowsAt(weights, inside)
     const {mean, covariance} = clusterShape(rowsAt(particles, inside), own, scale, few), drawn = Math.sqrt(1 - h * h)
@@ -591,8 +538,7 @@ function shapedDensity(particles, logWeights, shape, factor, scale) {
 }
 
 function clusterShape(particles, weights, scale, few) {
-  const [m, d] = particles.shape, share = sum(weights)
-  const w = share > 0 ? weights.map((x) => x / share) : new Float64Array(m).fill(1 / m)
+  const [m, d] = particles.shape, share = sum(weights), w = share > 0 ? weights.map((x) => x / share) : equalWeights(m)
   let {mean, covariance} = momentsOf(particles, w)
   if (few) covariance = diagonal(ownScale(diagonalOf(covariance).map(Math.sqrt), scale).map((s) => s * s))
   else if (sum(w.map((x) => x * x)) * (d + 2) > 1) {
@@ -601,7 +547,6 @@ function clusterShape(particles, weights, scale, few) {
   return {mean, covariance: added(covariance, diagonal(scale.map((s) => (THIN * s) ** 2)))}
 }
 
-/** The density estimate of weighted particles by the rule of the settings. */
 function smoothed(particles, logWeights, knobs, scale, each = 1, places = null) {
   const weights = logWeights.map(Math.exp), [m, d] = particles.shape
   if (knobs.bandwidth_rule === "shaped") {

@@ -1,6 +1,4 @@
 "use strict"
-// The kernels, and NumPy's random numbers, which kernels draw.
-
 // The kernels: numba's own code as WebAssembly. Arrays are copied in and out; memory is reset before each call.
 
 const ARRAYS = {f8: Float64Array, f4: Float32Array, i8: Int32Array, u8: BigUint64Array}
@@ -90,16 +88,12 @@ async function loadKernels(module, declared) {
   }
   const take = (kind, start, array) => {
     if (kind !== "i8") array.set(view(kind, start, array.length))
-    else {
-      const words = view("i8", start, 2 * array.length)
-      for (let i = 0; i < array.length; i++) array[i] = words[2 * i]
-    }
+    else array.set(view("i8", start, 2 * array.length).filter((_, k) => k % 2 === 0))
     return array
   }
   const made = {}
   for (const [name, [words, result]] of Object.entries(declared)) {
-    const kinds = words.split(" ").filter((word) => word !== "none")
-    const kernel = exports[name]
+    const kinds = words.split(" ").filter((word) => word !== "none"), kernel = exports[name]
     made[name] = (...given) => {
       top = base()
       running = name
@@ -142,6 +136,12 @@ function revived(value) {
 // NumPy's random numbers: SeedSequence, Generator(PCG64), and the batches of a run, drawn by the kernels.
 
 const multiplied = (a, b) => Math.imul(a, b) >>> 0
+const folded = (value) => (value ^ (value >>> 16)) >>> 0
+const hasher = (factor, by) => (value) => {
+  value ^= factor
+  factor = multiplied(factor, by)
+  return folded(multiplied(value, factor))
+}
 
 /** The 32-bit words of entropy of a seed, a whole number below 2^53 or a list of them. */
 function seedWords(seed) {
@@ -155,17 +155,8 @@ function seedPool(seed, key = []) {
   const entropy = seedWords(seed)
   while (key.length && entropy.length < 4) entropy.push(0)
   entropy.push(...key)
-  let factor = 0x43b0d7e5
-  const hashed = (value) => {
-    value = (value ^ factor) >>> 0
-    factor = multiplied(factor, 0x931e8875)
-    value = multiplied(value, factor)
-    return (value ^ (value >>> 16)) >>> 0
-  }
-  const mixed = (x, y) => {
-    const value = (multiplied(0xca01f9dd, x) - multiplied(0x4973f715, y)) >>> 0
-    return (value ^ (value >>> 16)) >>> 0
-  }
+  const hashed = hasher(0x43b0d7e5, 0x931e8875)
+  const mixed = (x, y) => folded((multiplied(0xca01f9dd, x) - multiplied(0x4973f715, y)) >>> 0)
   const pool = [0, 1, 2, 3].map((k) => hashed(entropy[k] ?? 0))
   for (let from = 0; from < 4; from++) {
     for (let to = 0; to < 4; to++) if (from !== to) pool[to] = mixed(pool[to], hashed(pool[from]))
@@ -176,14 +167,8 @@ function seedPool(seed, key = []) {
 
 /** `generate_state(count, uint64)` of a pool. */
 function seedState(pool, count) {
-  let factor = 0x8b51f9dd
-  const words = []
-  for (let k = 0; k < 2 * count; k++) {
-    let value = (pool[k % 4] ^ factor) >>> 0
-    factor = multiplied(factor, 0x58f38ded)
-    value = multiplied(value, factor)
-    words.push(BigInt((value ^ (value >>> 16)) >>> 0))
-  }
+  const hashed = hasher(0x8b51f9dd, 0x58f38ded)
+  const words = Array.from({length: 2 * count}, (_, k) => BigInt(hashed(pool[k % 4])))
   return Array.from({length: count}, (_, k) => words[2 * k] | (words[2 * k + 1] << 32n))
 }
 
@@ -197,27 +182,17 @@ class Generator {
     const half = (value) => BigInt.asUintN(64, value)
     this.stream = BigUint64Array.of(state >> 64n, half(state), increment >> 64n, half(increment), 0n, 0n)
   }
-  uniforms(n) {
-    const out = new Float64Array(n)
-    call.uniforms(this.stream, out)
+  drawn(kernel, out, ...more) {
+    call[kernel](this.stream, ...more, out)
     return out
   }
+  uniforms(n) { return this.drawn("uniforms", new Float64Array(n)) }
   uniform() { return this.uniforms(1)[0] }
   normals(...shape) {
-    const out = new Float64Array(shape.reduce((a, b) => a * b, 1))
-    call.normals(this.stream, out)
-    return shaped(out, ...shape)
+    return shaped(this.drawn("normals", new Float64Array(shape.reduce((a, b) => a * b, 1))), ...shape)
   }
-  wholeNumbers(most, n) {
-    const out = new Int32Array(n)
-    call.whole_numbers(this.stream, most, out)
-    return out
-  }
-  shuffled(n) {
-    const out = new Int32Array(n)
-    call.shuffled(this.stream, out)
-    return out
-  }
+  wholeNumbers(most, n) { return this.drawn("whole_numbers", new Int32Array(n), most) }
+  shuffled(n) { return this.drawn("shuffled", new Int32Array(n)) }
 }
 
 /** Rows of successive batches, as `BatchStream`. */

@@ -18,9 +18,10 @@ const OPERATORS = {
 function valueOf([head, ...inside], {frame, floor}) {
   if (head === "value") return inside[0]
   if (head !== "name") return OPERATORS[head](...inside.map((each) => valueOf(each, {frame, floor})))
-  const m = frame.particles, now = {tv: frame.tv, kl_forward: frame.kl, floor_tv: floor?.tv, floor_kl: floor?.kl, ess: frame.ess,
-    ess_fraction: frame.ess / m, iteration: frame.iteration, visited: frame.visited}
-  return now[inside[0]] ?? frame.knobs[inside[0]] ?? frame.options[inside[0]] ?? NaN
+  const {tv, kl, ess, particles, iteration, visited, knobs, options} = frame, [name] = inside
+  const now = {tv, kl_forward: kl, floor_tv: floor?.tv, floor_kl: floor?.kl, ess, ess_fraction: ess / particles,
+    iteration, visited}
+  return now[name] ?? knobs[name] ?? options[name] ?? NaN
 }
 
 function openLesson(name) {

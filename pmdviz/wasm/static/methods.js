@@ -1,7 +1,6 @@
 "use strict"
-// The steps of the methods, as `pmdviz.methods` takes them: around the same kernels, with the same random numbers.
-// A state is a plain object; `step(rng, state, target, batch, knobs)` gives the next one, and `cost` in it what the
-// step visited.
+// The steps of the methods, as `pmdviz.methods` takes them, with the same random numbers: `step(rng, state, target,
+// batch, knobs)` gives the next state, a plain object, with `cost`: what the step visited.
 
 const CANDIDATES = {balanced: 16, independent: 1}, MAX_NUMBERS = 4000000, ROUNDING = 1e-9
 const candidatesEach = (draws, n, d) => Math.max(1, Math.min(CANDIDATES[draws], Math.floor(MAX_NUMBERS / (n * d))))
@@ -27,12 +26,7 @@ function childrenOf(rng, density, n, draws, resampler) {
 }
 
 /** An even number where it is half way between two. */
-function roundedHalf(x) {
-  const low = Math.floor(x)
-  if (x - low !== 0.5) return Math.round(x)
-  return low % 2 ? low + 1 : low
-}
-
+const roundedHalf = (x) => x % 1 === 0.5 ? Math.floor(x) + Math.floor(x) % 2 : Math.round(x)
 const decayed = (t, {eta, n0, kappa}) => Math.min(1, eta / (n0 + t ** kappa))
 const SCHEDULES = {
   decay: (t, knobs) => decayed(t, knobs),
@@ -45,8 +39,6 @@ const GROWTHS = {
   power: (t, knobs) => Math.min(knobs.most_particles, roundedHalf(knobs.num_particles * t ** knobs.growth_exponent)),
   jump: (t, knobs) => t <= knobs.until ? knobs.num_particles : knobs.most_particles,
 }
-
-// Particle Mirror Descent.
 
 const WARM_BATCH = 10, GROWN = 1.5, SINGLE_FROM = 4000
 
@@ -125,8 +117,6 @@ const PMD = {
     smoothed(state.particles, state.log_weights, knobs, target.scale, state.each ?? 1, places),
 }
 
-// One pass: importance sampling.
-
 const IMPORTANCE = {
   smoothed: true,
   init: (rng, target, {num_particles: m}) => ({particles: fromPrior(rng, target, m), log_weights: equalLogWeights(m),
@@ -143,8 +133,6 @@ const IMPORTANCE = {
   density: PMD.density,
 }
 
-// Tempered sequential Monte Carlo.
-
 const RELATED = 0.1, HALVINGS = 60
 
 function temperedEss(state, beta) {
@@ -155,12 +143,10 @@ function temperedEss(state, beta) {
 }
 
 function nextBeta(state, knobs) {
-  if (knobs.ladder === "fixed") {
-    for (let k = 1; k <= knobs.num_temperatures; k++) {
-      const beta = (k / knobs.num_temperatures) ** knobs.power
-      if (beta > state.beta) return beta
-    }
-  }
+  const {num_temperatures: count, power} = knobs
+  const rungs = Array.from({length: count}, (_, k) => ((k + 1) / count) ** power)
+  const next = knobs.ladder === "fixed" && rungs.find((beta) => beta > state.beta)
+  if (next) return next
   const wanted = knobs.ess_threshold * state.log_weights.length
   let low = state.beta, high = 1
   if (temperedEss(state, 1) >= wanted) return 1
@@ -226,22 +212,14 @@ const SMC_MCMC = {
     const proposed = added(state.particles, timesTransposed(rng.normals(m, d), factor))
     const logU = rng.uniforms(m).map((u) => Math.log1p(-u))
     const logPrior = target.logPrior(proposed), likelihood = target.logLikelihood(proposed, batch)
-    const next = {...state, moves: state.moves + 1, particles: shaped(Float64Array.from(state.particles), m, d),
-      log_prior: Float64Array.from(state.log_prior), log_likelihood: Float64Array.from(state.log_likelihood)}
-    for (let i = 0; i < m; i++) {
-      const old = state.log_prior[i] + state.beta * state.log_likelihood[i]
-      if (logU[i] < logPrior[i] + state.beta * likelihood[i] - old) {
-        for (let k = 0; k < d; k++) next.particles[i * d + k] = proposed[i * d + k]
-        next.log_prior[i] = logPrior[i]
-        next.log_likelihood[i] = likelihood[i]
-      }
-    }
-    return next
+    const old = zip(state.log_prior, state.log_likelihood, (p, l) => p + state.beta * l)
+    const accepted = logU.map((u, i) => u < logPrior[i] + state.beta * likelihood[i] - old[i])
+    const next = (now, found, each = 1) => now.map((x, k) => accepted[Math.floor(k / each)] ? found[k] : x)
+    return {...state, moves: state.moves + 1, particles: shaped(next(state.particles, proposed, d), m, d),
+      log_prior: next(state.log_prior, logPrior), log_likelihood: next(state.log_likelihood, likelihood)}
   },
   density: PMD.density,
 }
-
-// Stein variational gradient descent.
 
 const GOLDEN = 0.6180339887498949, CLOSEST = 1e-6
 const DIVISORS = {liu_wang: (m) => Math.log(m + 1), thesis: (m) => 2 * Math.log(m + 1), median: () => 1,
@@ -257,7 +235,7 @@ function sampledMedianDistance(points, pairs = 20000) {
 
 function distanceInModes(particles, scale) {
   const [m, d] = particles.shape
-  const S = scaled(neighbourhoodCovariance(particles, new Float64Array(m).fill(1 / m), scale), 1 / localScale(d))
+  const S = scaled(neighbourhoodCovariance(particles, equalWeights(m), scale), 1 / localScale(d))
   const floor = diagonal(zip(scale, diagonalOf(S), (s, v) => CLOSEST ** 2 * (s * s + v)))
   const logs = diagonalOf(cholesky(added(S, floor))).map(Math.log)
   return Math.sqrt(2 * d * (1 - 2 / (9 * d)) ** 3) * Math.exp(mean(logs))
@@ -275,16 +253,15 @@ function squaredWidth(particles, knobs, target) {
 const FORCES = {
   rbf(particles, scores, h) {
     const [m, d] = particles.shape, sums = new Float64Array(m), out = matrix(m, d)
-    const centred = centredAt(particles, weightedSum(new Float64Array(m).fill(1 / m), particles))
+    const centred = centredAt(particles, meanOf(particles))
     const pulls = shaped(scores.map((s, k) => s - 2 / h * centred[k]), m, d)
     call.stein_rows(transposed(centred, Math.sqrt(LOG2E / h)), transposed(pulls), out, sums, 0, m)
     return shaped(out.map((f, k) => (f + 2 / h * centred[k] * sums[Math.floor(k / d)]) / m), m, d)
   },
   imq(particles, scores, h) {
     const [m, d] = particles.shape, sums = new Float64Array(m), drive = matrix(m, d), apart = matrix(m, d)
-    const root = Math.sqrt(h)
-    const middle = weightedSum(new Float64Array(m).fill(1 / m), particles)
-    const centred = scaled(centredAt(particles, middle), 1 / root), columns = transposed(centred)
+    const root = Math.sqrt(h), centred = scaled(centredAt(particles, meanOf(particles)), 1 / root)
+    const columns = transposed(centred)
     call.imq_rows(columns, transposed(scores), columns, drive, apart, sums, 0, m)
     return shaped(drive.map((f, k) => (f + (centred[k] * sums[Math.floor(k / d)] - apart[k]) / root) / m), m, d)
   },
@@ -316,7 +293,7 @@ const SVGD = {
   },
   batchSize: (state, knobs) => knobs.batch_size,
   batches: (state, knobs) => knobs.batches,
-  // Another number of particles: a random subset, or all and copies, moved by the noise of their kernel.
+  /** Another number of particles: a random subset, or all and copies, moved by the noise of their kernel. */
   resized(rng, state, target, knobs) {
     const old = state.particles.shape[0], m = knobs.num_particles, out = {...state, log_weights: equalLogWeights(m)}
     if (m === old) return state

@@ -1,7 +1,5 @@
 "use strict"
-// The live page: its runs, and the controls.
-
-// A run on the page: its worker, its pictures, its words.
+// The live page. First a run on it: its worker, its pictures, its words.
 
 const find = (id) => document.getElementById(id)
 const make = (name, more = {}, ...inside) => {
@@ -9,6 +7,7 @@ const make = (name, more = {}, ...inside) => {
   made.append(...inside)
   return made
 }
+const option = (value, textContent = value) => make("option", {value, textContent})
 const whole = (value) => Math.round(value).toLocaleString("en-US")
 const digits = (value) => value >= 0.0995 ? value.toPrecision(3) : value.toFixed(3)
 const given = JSON.parse(find("lab").textContent)
@@ -69,13 +68,12 @@ class Run {
   }
   heard(data) {
     if (data.kind === "frame") {
-      if (this.frame && data.iteration < this.frame.iteration) this.history = []
       this.set_out(data)
       Object.assign(this.kept, {image: null}, data.marks)
       this.frame = data
       this.floor = data.floor ?? this.floor
-      this.history = this.history.filter((row) => row.iteration < data.iteration)
-      this.history.push({iteration: data.iteration, visited: data.visited, tv: data.tv, kl: data.kl})
+      const {iteration, visited, tv, kl} = data
+      this.history = [...this.history.filter((row) => row.iteration < iteration), {iteration, visited, tv, kl}]
       if (this.history.length > 4000) this.history = this.history.filter((_, k) => k % 2 === 0)
       this.fresh = true
     } else if (data.kind === "floor") this.floor = data
@@ -93,19 +91,16 @@ class Run {
     this.previous = moves && this.canvas.pmdviz ? {marks: this.canvas.pmdviz.moved} : null
     if (moves) marks.particles.origin = origin
   }
-  /** How far the dots are on their way, from 0 to 1. */
   get way() { return this.previous ? Math.min(1, (performance.now() - this.arrived) / this.lasts) : 1 }
-  /** The picture between two frames. */
-  move() {
-    if (!this.previous) return
-    const t = this.way
+  /** The picture, of two frames the one in between. */
+  paint(t = this.way) {
     pmdvizDraw(this.canvas, this.picture, {theme: theme(), borders: BORDER, previous: this.previous, t})
     if (t === 1) this.previous = null
   }
   get over() { return Boolean(this.frame?.ended) || this.frame?.visited >= until }
-  draw(theme) {
+  draw() {
     this.picture = this.stage
-    pmdvizDraw(this.canvas, this.picture, {theme, borders: BORDER, previous: this.previous, t: this.way})
+    this.paint()
     this.caption.textContent = runs.length > 1 ? `${this.title}: ${statusOf(this)}` : ""
     if (this.fresh && !this.ahead) {
       this.ask("drawn")
@@ -116,8 +111,7 @@ class Run {
   get stage() {
     const {stage} = lab.target, {particles: count, top, options} = this.frame, drawn = this.kept.particles.x.length
     const {OPACITY_DOTS, OPACITY_POWER} = given.drawing, own = `entrant-${this.place}`
-    const roles = runs.length > 1 ? {exact: "floor", approximate: own, particles: own} : {}
-    const marks = {}
+    const roles = runs.length > 1 ? {exact: "floor", approximate: own, particles: own} : {}, marks = {}
     for (const [key, mark] of Object.entries(stage.marks)) {
       const columns = key in this.kept ? this.kept[key] : key === "image" ? null : mark.columns
       if (columns) marks[key] = {...mark, role: roles[mark.role] ?? mark.role, columns}
@@ -138,29 +132,25 @@ class Run {
   /** Drag a mode: its data are simulated again where it is let go. */
   draggable() {
     let held = null
-    const reach = 14, place = ({offsetX, offsetY}) => {
-      const {X, Y} = this.canvas.pmdviz
-      return [(offsetX - X(0)) / (X(1) - X(0)), (offsetY - Y(0)) / (Y(1) - Y(0))]
+    const reach = 14, {canvas} = this, moved = ({offsetX, offsetY}) => {
+      const {X, Y} = canvas.pmdviz, x = (offsetX - X(0)) / (X(1) - X(0)), y = (offsetY - Y(0)) / (Y(1) - Y(0))
+      return clipped(held.moved(x, y, this.frame.options.dim))
     }
-    const on = (name, act) => this.canvas.addEventListener(name, act)
-    on("pointerdown", (event) => {
-      const {X, Y} = this.canvas.pmdviz
-      held = this.handles.find(({at}) => {
-        const [x, y] = at(this.frame.options)
-        return Math.hypot(X(x) - event.offsetX, Y(y) - event.offsetY) < reach
-      })
+    const near = ({offsetX, offsetY}, [x, y], {X, Y}) => Math.hypot(X(x) - offsetX, Y(y) - offsetY) < reach
+    canvas.addEventListener("pointerdown", (event) => {
+      held = this.handles.find(({at}) => near(event, at(this.frame.options), canvas.pmdviz))
       if (!held) return
-      this.canvas.setPointerCapture(event.pointerId)
+      canvas.setPointerCapture(event.pointerId)
       event.stopImmediatePropagation()
     })
-    on("pointermove", (event) => {
+    canvas.addEventListener("pointermove", (event) => {
       if (!held) return
       event.stopImmediatePropagation()
-      this.frame.options = {...this.frame.options, ...clipped(held.moved(...place(event), this.frame.options.dim))}
+      this.frame.options = {...this.frame.options, ...moved(event)}
       wanted = true
     })
-    on("pointerup", (event) => {
-      if (held) setTarget(clipped(held.moved(...place(event), this.frame.options.dim)))
+    canvas.addEventListener("pointerup", (event) => {
+      if (held) setTarget(moved(event))
       held = null
     })
   }
@@ -193,17 +183,13 @@ function tracePicture(name) {
   return {...made, x: {...made.x, high: end, ticks: null}, marks, legend}
 }
 
-// Words.
-
 function statusOf({frame, floor}) {
   const of = frame.visited <= lab.budget ? ` of ${whole(lab.budget)}` : ""
-  const parts = [`iteration ${whole(frame.iteration)}`, `${whole(frame.visited)}${of} ${lab.unit} used`]
-  if (Number.isFinite(frame.tv)) parts.push(`TV ${digits(frame.tv)}`)
-  if (floor) parts.push(`independent draws ${digits(floor.tv)}`)
-  return parts.join(", ")
+  return [`iteration ${whole(frame.iteration)}`, `${whole(frame.visited)}${of} ${lab.unit} used`,
+    ...(Number.isFinite(frame.tv) ? [`TV ${digits(frame.tv)}`] : []),
+    ...(floor ? [`independent draws ${digits(floor.tv)}`] : [])].join(", ")
 }
 
-/** One sentence about how good the run is. */
 function verdictOf({frame, floor}) {
   if (frame.iteration === 0) return "These are draws from the prior. Press Play."
   if (!Number.isFinite(frame.tv)) return "The picture shows the first two coordinates. No distance is measured here."
@@ -214,11 +200,11 @@ function verdictOf({frame, floor}) {
   return `The distance is ${times.toPrecision(2)} times that of independent draws.`
 }
 
-// The live page: its controls and settings, and which run is on show.
+// Then its controls and settings, and which run is on show.
 
 let speed = "usual"
-const minus = (words) => words.replace("-", "\u2212")
-const said = (value) => minus(Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3))))
+const said = (value) =>
+  (Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3)))).replace("-", "\u2212")
 
 async function inflated(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
@@ -230,26 +216,22 @@ function complain(words) {
   setPlaying(false)
 }
 
-// Drawing, once a frame of the screen.
-
 const theme = () => document.documentElement.dataset.theme || (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")
 
 function draw() {
   requestAnimationFrame(draw)
   if (!runs.length || runs.some((run) => !run.frame)) return
-  if (!wanted) return runs.forEach((run) => run.move())
+  if (!wanted) return runs.filter((run) => run.previous).forEach((run) => run.paint())
   wanted = false
-  const chosen = theme()
-  for (const run of runs) run.draw(chosen)
+  for (const run of runs) run.draw()
   const status = statusOf(runs[0])
   if (find("status").textContent !== status) find("status").textContent = status
   find("verdict").textContent = verdictOf(runs[0])
-  for (const name of Object.keys(lab.target.traces)) pmdvizDraw(find(name), tracePicture(name), {theme: chosen, borders: BORDER})
+  for (const name of Object.keys(lab.target.traces)) pmdvizDraw(find(name), tracePicture(name),
+    {theme: theme(), borders: BORDER})
   showSettings()
   follow(runs[0])
 }
-
-// Commands.
 
 function setPlaying(on) {
   playing = on
@@ -269,10 +251,7 @@ function restart(seed) {
   every("restart", {seed})
 }
 
-function setTarget(options) {
-  every("target", {options})
-}
-
+const setTarget = (options) => every("target", {options})
 function setKnob(run, spec, value) {
   const knobs = {[spec.name]: value}
   for (const other of run.specs) {
@@ -282,9 +261,7 @@ function setKnob(run, spec, value) {
 }
 
 function compare(method) {
-  while (runs.length > 1) {
-    runs.pop().end()
-  }
+  for (const gone of runs.splice(1)) gone.end()
   if (method) {
     runs.push(new Run(method, 1))
     every("restart")
@@ -294,13 +271,11 @@ function compare(method) {
   wanted = true
 }
 
-/** The Python that continues the run. */
 function python() {
   const {frame} = runs[0], recipe = {...lab.recipe, seed: frame.seed, target_options: frame.options, knobs: frame.start,
     changes: frame.changes.map(({iteration, knobs}) => [iteration, knobs]), budget: Math.max(lab.budget, frame.visited)}
-  const lines = ["import pmdviz", "", `recipe = pmdviz.Recipe.from_json(r'''${JSON.stringify(recipe)}''')`,
-    "session = pmdviz.Session(recipe)", `session.advance(${frame.iteration})  # where the page was`, "run = session.run"]
-  return lines.join("\n") + "\n"
+  return `import pmdviz\n\nrecipe = pmdviz.Recipe.from_json(r'''${JSON.stringify(recipe)}''')\n`
+    + `session = pmdviz.Session(recipe)\nsession.advance(${frame.iteration})  # where the page was\nrun = session.run\n`
 }
 
 async function copyPython() {
@@ -314,13 +289,9 @@ async function copyPython() {
   }
 }
 
-// Settings: one control each, from the declarations.
-
 const controls = []
-
-function matters(spec, values) {
-  return !spec.only_if || Object.entries(spec.only_if).some(([name, wanted]) => wanted.includes(values[name]))
-}
+const matters = ({only_if: only}, values) =>
+  !only || Object.entries(only).some(([name, wanted]) => wanted.includes(values[name]))
 
 /** Places on a slider: 0 to 1,000, by the value or by its logarithm. */
 function scaleOf({low, high, log}) {
@@ -332,38 +303,29 @@ function scaleOf({low, high, log}) {
 }
 
 function control(spec, valueOf, change) {
-  const label = make("label", {title: spec.help}), name = make("span", {textContent: spec.label})
-  const shown = make("output")
-  let input, put
-  if (spec.kind === "choice") {
-    input = make("select", {}, ...spec.choices.map((choice) => make("option", {value: choice, textContent: spec.words[choice] ?? choice})))
-    input.onchange = () => change(input.value)
-    put = (value) => { input.value = value }
-  } else if (spec.kind === "flag") {
-    input = make("input", {type: "checkbox"})
-    input.onchange = () => change(input.checked)
-    put = (value) => { input.checked = value }
+  const {name, kind, choices, words, unit} = spec, shown = make("output"), scale = scaleOf(spec)
+  const say = (value) => { shown.textContent = `${said(value)} ${unit}` }
+  let input, read = () => input[put], put = "value"
+  if (kind === "choice") {
+    input = make("select", {name}, ...choices.map((value) => option(value, words[value])))
+  } else if (kind === "flag") {
+    input = make("input", {name, type: "checkbox"})
+    put = "checked"
   } else {
-    const scale = scaleOf(spec)
-    input = make("input", {type: "range", min: 0, max: 1000, step: "any"})
-    const read = () => {
-      const value = scale.value(Number(input.value))
-      return spec.kind === "whole" ? Math.round(value) : Number(value.toPrecision(3))
-    }
-    input.oninput = () => { shown.textContent = `${said(read())} ${spec.unit}` }
-    input.onchange = () => change(read())
-    put = (value) => {
-      input.value = scale.place(value)
-      shown.textContent = `${said(value)} ${spec.unit}`
-    }
+    input = make("input", {name, type: "range", min: 0, max: 1000, step: "any", oninput: () => say(read())})
+    const rounded = kind === "whole" ? Math.round : (value) => Number(value.toPrecision(3))
+    read = () => rounded(scale.value(input.value))
   }
-  input.name = spec.name
-  label.append(name, input, shown)
-  controls.push({label, spec, input, put, valueOf, last: undefined})
+  input.onchange = () => change(read())
+  const label = make("label", {title: spec.help}, make("span", {textContent: spec.label}), input, shown)
+  const show = (value) => {
+    input[put] = input.type === "range" ? scale.place(value) : value
+    if (input.type === "range") say(value)
+  }
+  controls.push({label, spec, input, show, valueOf, last: undefined})
   return label
 }
 
-/** A step of a lesson has a few controls. */
 const isOffered = ({name}) => !lab.controls || lab.controls.includes(name)
 
 function listSettings() {
@@ -386,16 +348,14 @@ function showSettings() {
     const values = each.valueOf()
     if (!values) continue
     each.label.hidden = !matters(each.spec, values)
-    if (values[each.spec.name] !== each.last && document.activeElement !== each.input) each.put(each.last = values[each.spec.name])
+    const value = values[each.spec.name]
+    if (value !== each.last && document.activeElement !== each.input) each.show(each.last = value)
   }
 }
 
-// The page.
-
 function keys(event) {
   if (event.target.closest("input, select, textarea") || event.ctrlKey || event.metaKey || event.altKey) return
-  const commands = {" ": play, s: () => every("step"), ArrowRight: () => every("step"), r: () => restart()}
-  const command = commands[event.key]
+  const step = () => every("step"), command = {" ": play, s: step, ArrowRight: step, r: () => restart()}[event.key]
   if (!command || (event.key === " " && event.target.closest("button, summary"))) return
   event.preventDefault()
   command()
@@ -413,8 +373,8 @@ function show(run, controls = null) {
   find("question").textContent = lab.question
   find("traces").hidden = !Object.keys(lab.target.traces).length
   const others = Object.keys(lab.target.knobs).filter((name) => name !== lab.method)
-  find("compare").replaceChildren(make("option", {value: "", textContent: "no other method"}),
-    ...others.map((name) => make("option", {value: name, textContent: given.methods[name].title})))
+  find("compare").replaceChildren(option("", "no other method"),
+    ...others.map((name) => option(name, given.methods[name].title)))
   find("compare").parentElement.hidden = Boolean(controls)
   runs.push(new Run(lab.method, 0))
   find("compare").value = lab.compare
@@ -433,13 +393,12 @@ function visit() {
   find("presets").value = name ?? given.menu?.[0] ?? ""
 }
 
-/** The menus of a site. */
 function listSite() {
   if (!given.menu) return
   find("site").hidden = false
-  find("presets").append(...given.menu.map((name) => make("option", {value: name, textContent: given.runs[name].title})))
-  find("lessons").append(make("option", {value: "", textContent: "no lesson"}),
-    ...Object.entries(given.lessons).map(([name, {title}]) => make("option", {value: name, textContent: title})))
+  find("presets").append(...given.menu.map((name) => option(name, given.runs[name].title)))
+  find("lessons").append(option("", "no lesson"),
+    ...Object.entries(given.lessons).map(([name, {title}]) => option(name, title)))
   find("presets").onchange = ({target}) => { location.hash = target.value }
   find("lessons").onchange = ({target}) => { location.hash = target.value ? `lesson/${target.value}` : given.menu[0] }
 }
@@ -450,10 +409,7 @@ async function open() {
   find("step").onclick = () => every("step")
   find("restart").onclick = () => restart()
   find("seed").onclick = () => restart(Math.floor(Math.random() * 2 ** 31))
-  find("speed").onchange = (event) => {
-    speed = event.target.value
-    every("speed", {value: speed})
-  }
+  find("speed").onchange = ({target}) => every("speed", {value: speed = target.value})
   find("theme").onclick = () => {
     document.documentElement.dataset.theme = theme() === "dark" ? "light" : "dark"
     wanted = true

@@ -14,14 +14,8 @@ class Grid {
   }
   /** Cell centres (n, d), row by row. */
   get points() {
-    const [gx, gy] = this.axes
-    if (!gy) return shaped(Float64Array.from(gx), gx.length, 1)
-    const out = matrix(gx.length * gy.length, 2)
-    for (let j = 0; j < gy.length; j++) for (let i = 0; i < gx.length; i++) {
-      out[2 * (j * gx.length + i)] = gx[i]
-      out[2 * (j * gx.length + i) + 1] = gy[j]
-    }
-    return out
+    const {axes, side} = this
+    return table(side ** axes.length, axes.length, (cell, k) => axes[k][k ? Math.floor(cell / side) : cell % side])
   }
 }
 
@@ -106,9 +100,8 @@ class Exact {
 
 /** What a run is judged by: the density with the lowest TV. */
 function judged(densities, target, exact) {
-  const found = densities.map((density) => ({density, ...measured(density, target, exact)}))
-  if (densities[0].few) return found[0]
-  return found.reduce((a, b) => b.tv < a.tv ? b : a)
+  const found = densities.map((density) => measured(density, target, exact))
+  return densities[0].few ? found[0] : found.reduce((a, b) => b.tv < a.tv ? b : a)
 }
 
 /** q on a grid that resolves it and the posterior, TV and forward KL. */
@@ -140,11 +133,10 @@ function measured(density, target, exact) {
 function drawnSet(exact, target, m, k, rule, each) {
   const rng = new Generator([m, k])
   let draws = exact.sample(rng, each * m)
-  const equal = new Float64Array(each * m).fill(1 / (each * m))
-  if (each > 1) draws = rowsAt(draws, thinned(dividedBy(draws, spreadOf(draws, equal)), m, rng.uniforms(m)))
-  const logWeights = equalLogWeights(m), knobs = {bandwidth_rule: rule, bandwidth: rule === "shaped" ? 1 : 0.6, smoothness: 2}
-  const {tv, kl} = measured(smoothed(draws, logWeights, knobs, target.scale, each), target, exact)
-  return {tv, kl}
+  const inSds = () => dividedBy(draws, spreadOf(draws, equalWeights(each * m)))
+  if (each > 1) draws = rowsAt(draws, thinned(inSds(), m, rng.uniforms(m)))
+  const knobs = {bandwidth_rule: rule, bandwidth: rule === "shaped" ? 1 : 0.6, smoothness: 2}
+  return measured(smoothed(draws, equalLogWeights(m), knobs, target.scale, each), target, exact)
 }
 
 /** A live run: as `pmdviz.Session`, with the same random streams. `planned`: the recipe's changes of settings. */
@@ -193,7 +185,7 @@ class Session {
   }
   note(changes) {
     this.knobs = this.fitted({...this.knobs, ...changes})
-    const last = this.changes[this.changes.length - 1]
+    const last = this.changes.at(-1)
     if (last?.iteration === this.iteration) Object.assign(last.knobs, changes)
     else this.changes.push({iteration: this.iteration, knobs: {...changes}})
   }

@@ -15,13 +15,22 @@ function noiseOf(batch, sigma) {
 const logShares = (p) => [p > 0 ? Math.log(p) * LOG2E : LOG_ZERO, p < 1 ? Math.log1p(-p) * LOG2E : LOG_ZERO]
 
 function mixtureMeans(theta) {
-  const m = theta.shape[0], first = new Float64Array(m), second = new Float64Array(m)
-  for (let i = 0; i < m; i++) {
-    first[i] = theta[2 * i]
-    second[i] = theta[2 * i] + theta[2 * i + 1]
-  }
-  return [first, second]
+  const first = theta.filter((_, k) => k % 2 === 0)
+  return [first, first.map((x, i) => x + theta[2 * i + 1])]
 }
+
+/** A target of numbers with Gaussian noise around a curve of theta, by kernels that take `more` of its options. */
+const noisy = (name, curve, more = () => []) => ({
+  simulate: (o, rng) => rng.normals(o.num_data).map((x) => curve(o) + o.sigma_x * x),
+  logLikelihood({options: o}, theta, batch) {
+    const {centre, precision, constant} = noiseOf(batch, o.sigma_x)
+    return call[name](theta, centre, ...more(o), precision, constant, theta.shape[0])
+  },
+  slopes({options: o}, theta, batch) {
+    const {centre, precision} = noiseOf(batch, o.sigma_x)
+    return call[`${name}_slopes`](theta, centre, ...more(o), precision, theta.shape)
+  },
+})
 
 const MODELS = {
   mixture: {
@@ -48,39 +57,16 @@ const MODELS = {
       return shaped(noise.map((x) => theta + sigma * x), n, dim)
     },
     logLikelihood({options: o}, theta, batch) {
-      const [n, d] = batch.shape, centre = weightedSum(new Float64Array(n).fill(1 / n), batch), s2 = o.sigma_x ** 2
+      const [n, d] = batch.shape, centre = meanOf(batch), s2 = o.sigma_x ** 2
       const scatter = sum(squared(centredAt(batch, centre)))
       const constant = -0.5 * scatter / s2 - n * d * Math.log(o.sigma_x * ROOT_TWO_PI)
       return call.gaussian(theta, centre, n / s2, constant, theta.shape[0])
     },
-    slopes({options: o}, theta, batch) {
-      const n = batch.shape[0], centre = weightedSum(new Float64Array(n).fill(1 / n), batch)
-      return scaled(centredAt(theta, centre), -n / o.sigma_x ** 2)
-    },
+    slopes: ({options: o}, theta, batch) =>
+      scaled(centredAt(theta, meanOf(batch)), -batch.shape[0] / o.sigma_x ** 2),
   },
-  banana: {
-    simulate: ({theta1, theta2, bend, sigma_x: sigma, num_data: n}, rng) =>
-      rng.normals(n).map((x) => theta1 + bend * theta2 ** 2 + sigma * x),
-    logLikelihood({options: o}, theta, batch) {
-      const {centre, precision, constant} = noiseOf(batch, o.sigma_x)
-      return call.banana(theta, centre, o.bend, precision, constant, theta.shape[0])
-    },
-    slopes({options: o}, theta, batch) {
-      const {centre, precision} = noiseOf(batch, o.sigma_x)
-      return call.banana_slopes(theta, centre, o.bend, precision, theta.shape)
-    },
-  },
-  bimodal1d: {
-    simulate: ({theta, sigma_x: sigma, num_data: n}, rng) => rng.normals(n).map((x) => theta ** 2 + sigma * x),
-    logLikelihood({options: o}, theta, batch) {
-      const {centre, precision, constant} = noiseOf(batch, o.sigma_x)
-      return call.bimodal(theta, centre, precision, constant, theta.shape[0])
-    },
-    slopes({options: o}, theta, batch) {
-      const {centre, precision} = noiseOf(batch, o.sigma_x)
-      return call.bimodal_slopes(theta, centre, precision, theta.shape)
-    },
-  },
+  banana: noisy("banana", ({theta1, theta2, bend}) => theta1 + bend * theta2 ** 2, ({bend}) => [bend]),
+  bimodal1d: noisy("bimodal", ({theta}) => theta ** 2),
   gmm: {
     logP: ({given, options: o}, x) => gaussiansAt(x, given.means, given.log_weights, o.variance),
     slopesP: ({given, options: o}, x) => gaussiansSlopes(x, given.means, given.log_weights, o.variance),
@@ -94,52 +80,38 @@ const MODELS = {
     },
   },
   funnel: {
-    logP({options: o}, x) {
-      const [n, d] = x.shape
-      return Float64Array.from({length: n}, (_, i) => {
-        const v = x[i * d], squares = sum(squaredRow(x, i)) * Math.exp(Math.min(-v, LARGEST_EXPONENT))
-        const ofV = -0.5 * (v / o.sd) ** 2 - Math.log(o.sd * ROOT_TWO_PI)
-        return ofV - 0.5 * (squares + (d - 1) * (v + Math.log(2 * Math.PI)))
-      })
-    },
-    slopesP({options: o}, x) {
-      const [n, d] = x.shape, out = matrix(n, d)
-      for (let i = 0; i < n; i++) {
-        const v = x[i * d], precision = Math.exp(Math.min(-v, LARGEST_EXPONENT))
-        out[i * d] = -v / o.sd ** 2 + 0.5 * (precision * sum(squaredRow(x, i)) - (d - 1))
-        for (let k = 1; k < d; k++) out[i * d + k] = -x[i * d + k] * precision
-      }
-      return out
-    },
+    logP: ({options: o}, x) => eachPoint(x, ([v, ...others]) => {
+      const squares = sum(others.map((z) => z * z)) * Math.exp(Math.min(-v, LARGEST_EXPONENT))
+      const ofV = -0.5 * (v / o.sd) ** 2 - Math.log(o.sd * ROOT_TWO_PI)
+      return ofV - 0.5 * (squares + others.length * (v + Math.log(2 * Math.PI)))
+    }),
+    slopesP: ({options: o}, x) => eachRow(x, ([v, ...others]) => {
+      const precision = Math.exp(Math.min(-v, LARGEST_EXPONENT)), squares = sum(others.map((z) => z * z))
+      return [-v / o.sd ** 2 + 0.5 * (precision * squares - others.length), ...others.map((z) => -z * precision)]
+    }),
   },
   formula: {
     logP: ({given}, x) => eachPoint(x, (point) => computed(given.tree, point, false)[0]),
-    slopesP({given}, x) {
-      const [n, d] = x.shape, out = matrix(n, d)
-      for (let i = 0; i < n; i++) {
-        const [value, ...slopes] = computed(given.tree, x.subarray(i * d, (i + 1) * d), true)
-        if (value > -Infinity || Number.isNaN(value)) for (let k = 0; k < d; k++) out[i * d + k] = slopes[k]
-      }
-      return out
-    },
+    slopesP: ({given}, x) => eachRow(x, (point) => {
+      const [value, ...slopes] = computed(given.tree, point, true)
+      return value > -Infinity || Number.isNaN(value) ? slopes : []
+    }),
   },
 }
 
-function squaredRow(x, i) {
-  const d = x.shape[1]
-  return x.subarray(i * d + 1, (i + 1) * d).map((value) => value * value)
-}
-
+/** f of each point (d,): a number, or a row of a matrix. */
 function eachPoint(x, f) {
   const [n, d] = x.shape
   return Float64Array.from({length: n}, (_, i) => f(x.subarray(i * d, (i + 1) * d)))
 }
 
-function unbent(x, curvature) {
-  const out = shaped(Float64Array.from(x), ...x.shape)
-  for (let i = 0; i < x.length; i += 2) out[i + 1] = x[i + 1] - curvature * x[i] ** 2 + 2
+function eachRow(x, f) {
+  const [n, d] = x.shape, out = matrix(n, d)
+  for (let i = 0; i < n; i++) out.set(f(x.subarray(i * d, (i + 1) * d)), i * d)
   return out
 }
+
+const unbent = (x, curvature) => eachRow(x, ([a, b]) => [a, b - curvature * a ** 2 + 2])
 
 function gaussiansAt(x, means, logWeights, variance) {
   const out = new Float64Array(x.shape[0]), away = 0.5 * x.shape[1] * Math.log(2 * Math.PI * variance)
@@ -177,7 +149,6 @@ const FUNCTIONS = {
 }
 
 function power(a, b) { return a === 1 ? 1 : a ** b } // like C: 1 to any power is 1
-
 function computed(tree, point, withSlopes) {
   if (typeof tree === "number") return [tree]
   if (typeof tree === "string") {
@@ -186,18 +157,15 @@ function computed(tree, point, withSlopes) {
   }
   const [value, partials] = FUNCTIONS[tree[0]], found = tree.slice(1).map((each) => computed(each, point, withSlopes))
   const values = found.map((each) => each[0]), out = [value(...values)]
-  if (withSlopes) {
-    for (let k = 1; k <= point.length; k++) out.push(0)
-    found.forEach((argument, place) => {
-      if (argument.length === 1) return
-      const by = partials[place](...values, out[0])
-      for (let k = 1; k <= point.length; k++) if (argument[k] !== 0 && by !== 0) out[k] += by * argument[k]
-    })
-  }
+  if (!withSlopes) return out
+  out.push(...point.map(() => 0))
+  found.forEach((argument, place) => {
+    if (argument.length === 1) return
+    const by = partials[place](...values, out[0])
+    for (let k = 1; k <= point.length; k++) if (argument[k] !== 0 && by !== 0) out[k] += by * argument[k]
+  })
   return out
 }
-
-// A target.
 
 class Target {
   /** From what Python exported: name, options, arrays that are given, and where it is drawn. */
@@ -206,17 +174,13 @@ class Target {
     this.scale = new Float64Array(this.dim).fill(this.prior_sd)
     this.numData = this.data ? shapeOf(this.data)[0] : 1
   }
-  /** Another one with other options: its data are simulated again, as Python does. */
+  /** Another one with other options: its data are simulated again, as Python does; its box holds view and prior. */
   changed(options) {
     const next = {...this.options, ...options}, simulate = this.model.simulate
     const data = simulate && !this.own_data ? simulate(next, new Generator(next.data_seed)) : this.data
-    const prior = {prior_sd: next.prior_sd ?? next.q0_sd, q0_mean: next.q0_mean ?? 0}
-    return new Target({...this, ...prior, options: next, data, exact: null, box: this.reach(next)})
-  }
-  /** A box that holds the posterior: the view, and more of what the prior allows. */
-  reach(options) {
-    const sds = 5 * (options.prior_sd ?? options.q0_sd)
-    return this.view_box.map(([low, high]) => [Math.min(low, -sds), Math.max(high, sds)])
+    const sd = next.prior_sd ?? next.q0_sd
+    const box = this.view_box.map(([low, high]) => [Math.min(low, -5 * sd), Math.max(high, 5 * sd)])
+    return new Target({...this, prior_sd: sd, q0_mean: next.q0_mean ?? 0, options: next, data, exact: null, box})
   }
   /** Rows of the data, by number; null: all. Without data one empty row. */
   rows(numbers) {
@@ -224,9 +188,7 @@ class Target {
     return numbers ? rowsAt(this.data, numbers) : this.data
   }
   samplePrior(rng, n) {
-    const draws = rng.normals(n, this.dim)
-    for (let k = 0; k < draws.length; k++) draws[k] = this.q0_mean + this.prior_sd * draws[k]
-    return draws
+    return shaped(rng.normals(n, this.dim).map((x) => this.q0_mean + this.prior_sd * x), n, this.dim)
   }
   logPrior(theta) {
     const constant = this.dim * Math.log(this.prior_sd * ROOT_TWO_PI)

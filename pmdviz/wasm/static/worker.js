@@ -1,7 +1,5 @@
 "use strict"
-// A run in a worker: the pictures of its frames, and what the page may ask.
-
-// What the picture of a frame is made of, as pmdviz/scenes/columns.py has it: outlines of regions, marginal curves, cells, dots.
+// A run in a worker. First its pictures, as pmdviz/scenes/columns.py has them: outlines, marginal curves, cells, dots.
 
 /** Lines [[x...], [y...]] as columns, with a gap after each. */
 function asColumns(lines) {
@@ -15,29 +13,16 @@ function asColumns(lines) {
   return {x, y}
 }
 
-const BINS = 256  // bins of the logarithms of a density
-
 /** Values of a density whose upper level sets hold these shares of its mass. */
 function densityLevels(density, masses) {
-  const top = largest(density), shares = new Float64Array(BINS), bins = new Int32Array(density.length).fill(-1)
-  const per = BINS / Math.log(1e6)
-  for (let k = 0; k < density.length; k++) {
-    if (!(density[k] > 1e-6 * top)) continue
-    bins[k] = Math.min(BINS - 1, Math.floor(per * Math.log(top / density[k])))
-    shares[bins[k]] += density[k]
+  const least = 1e-6 * largest(density), sorted = density.filter((value) => value > least).sort().reverse(), levels = []
+  const total = sum(sorted)
+  let inside = 0
+  for (const value of sorted) {
+    inside += value
+    while (levels.length < masses.length && inside >= masses[levels.length] * total) levels.push(value)
   }
-  const total = sum(shares)
-  return total > 0 ? masses.map((mass) => levelWithin(density, bins, shares, mass * total)) : []
-}
-
-/** The value at which the sum of all that are larger is `wanted`: only one bin of values is sorted. */
-function levelWithin(density, bins, shares, wanted) {
-  let inside = 0, bin = 0
-  while (bin < BINS - 1 && inside + shares[bin] < wanted) inside += shares[bin++]
-  const some = density.filter((_, k) => bins[k] === bin).sort()
-  let k = some.length - 1
-  while (k > 0 && (inside += some[k]) < wanted) k--
-  return some[k]
+  return levels
 }
 
 // Of a cell with corners a, b (below) and d, c (above): by which of them are inside, where an outline comes in and goes out.
@@ -84,14 +69,13 @@ function outlines(density, {axes: [gx, gy], side}, level) {
   return found
 }
 
-/** The sums of a density along either axis. */
-function marginals(density, {axes: [gx, gy], side}) {
-  const across = new Float64Array(side), up = new Float64Array(side)
-  for (let j = 0; j < side; j++) for (let i = 0; i < side; i++) {
-    across[i] += density[j * side + i] * (gy[1] - gy[0])
-    up[j] += density[j * side + i] * (gx[1] - gx[0])
-  }
-  return [across, up]
+function marginals(density, {axes, side}) {
+  const curves = axes.map(() => new Float64Array(side)), [dx, dy] = axes.map((axis) => axis[1] - axis[0])
+  density.forEach((value, k) => {
+    curves[0][k % side] += value * dy
+    curves[1][Math.floor(k / side)] += value * dx
+  })
+  return curves
 }
 
 /** Outlines of regions with these shares of the mass, and both marginals on the strips; in one dimension the curve. */
@@ -105,7 +89,6 @@ function regionLines(density, grid, target, masses, tops, {WIDE, HIGH}) {
   return [...densityLevels(density, masses).flatMap((level) => outlines(density, grid, level)), above, beside]
 }
 
-/** The same regions to be filled. */
 function regionAreas(density, grid, masses) {
   const [gx] = grid.axes, last = gx.length - 1
   const parts = grid.axes.length === 1
@@ -120,11 +103,11 @@ function regionAreas(density, grid, masses) {
 /** A density of the plane as cells, brightest at its own peak. */
 function heatImage(density, grid, {SIDE, BRIGHTEN}) {
   const cells = new Float64Array(SIDE * SIDE), counts = new Float64Array(SIDE * SIDE), n = grid.side
-  for (let j = 0; j < n; j++) for (let i = 0; i < n; i++) {
-    const cell = Math.floor(j * SIDE / n) * SIDE + Math.floor(i * SIDE / n)
-    cells[cell] += density[j * n + i]
+  density.forEach((value, k) => {
+    const cell = Math.floor(Math.floor(k / n) * SIDE / n) * SIDE + Math.floor(k % n * SIDE / n)
+    cells[cell] += value
     counts[cell]++
-  }
+  })
   const means = cells.map((value, k) => value / counts[k]), top = largest(means) || 1
   const values = Float32Array.from(means, (value) => 0.5 - 0.5 * (value / top) ** BRIGHTEN)
   return {values, x: grid.box[0], y: grid.box[1], ends: ["approximate", "exact"], shape: [SIDE, SIDE]}
@@ -151,7 +134,7 @@ function exactMarks(p, grid, target, drawing) {
   return {tops, top: plane ? null : largest(p), marks: {exact, areas: regionAreas(p, grid, drawing.MASSES)}}
 }
 
-// A run in a worker: it steps and measures, and sends a frame when the page has drawn the one before.
+// Then the run: it steps and measures, and sends a frame when the page has drawn the one before.
 
 const SPEEDS = {slow: [1, 250], usual: [1, 33], fast: [Infinity, 60]} // steps per frame; the least ms of one, or the most of all
 const FLOOR_SETS = 16, FLOOR_EVERY = 20, FIRST_MS = 1000 // frames between two sets; a page that opens waits for Play
@@ -161,8 +144,8 @@ let drawn = null, known = null // the drawn part of the exact posterior; the par
 let until = Infinity // it plays to this number of observations
 let again = 0, frames = 0 // which loop is running; how many frames were sent
 let resume = () => {} // goes on when the page has drawn
-
 const told = (what) => self.postMessage(what)
+const rested = (ms) => new Promise((done) => { setTimeout(done, ms) })
 
 function open({target, method, knobs, seed, planned, floor: known, ...more}) {
   const made = new Target(revived(target));
@@ -179,7 +162,7 @@ function newFrame() {
   const draws = method.draws?.(state, knobs) ?? state.particles, weights = state.log_weights
   const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
     floor: floor?.done ? floor : null, left: state.prior_left ?? 0, marks: {}, particles: draws.shape[0]}
-  if (weights) frame.ess = 1 / weights.reduce((total, each) => total + Math.exp(2 * each), 0)
+  if (weights) frame.ess = essOf(weights)
   if (exact) {
     const {grid, q, tv, kl} = judged(session.densities, target, exact), key = JSON.stringify([target.options, grid.side])
     if (key !== sent) drawn = exactMarks(exact.onGrid(grid).p, grid, target, drawing)
@@ -230,7 +213,7 @@ async function play() {
     if (frames % FLOOR_EVERY === 0) moreFloor()
     if (!playing) told({kind: "paused"})
     const rest = most === 1 ? ms - (performance.now() - began) : 0 // the page moves the dots meanwhile
-    if (rest > 0) await new Promise((done) => setTimeout(done, rest))
+    if (rest > 0) await rested(rest)
   }
   if (!playing) baseline(mine)
 }
@@ -248,10 +231,9 @@ function moreFloor() {
   return floor.done < FLOOR_SETS
 }
 
-/** The value of independent draws, while nothing else is done. */
 async function baseline(mine, ms = 0) {
-  await new Promise((done) => setTimeout(done, ms))
-  while (mine === again && moreFloor()) await new Promise((done) => setTimeout(done, 0))
+  await rested(ms)
+  while (mine === again && moreFloor()) await rested(0)
 }
 
 const renew = () => {
@@ -270,9 +252,7 @@ const ASKED = {
     playing = true
     return play()
   },
-  pause() {
-    playing = false
-  },
+  pause() { playing = false },
   step() {
     stepped()
     show()
@@ -283,9 +263,10 @@ const ASKED = {
     show()
   },
   set({knobs, restart}) {
-    if (restart) session.knobs = {...session.knobs, ...knobs}
-    if (restart) session.restart()
-    else session.set(knobs)
+    if (restart) {
+      session.knobs = {...session.knobs, ...knobs}
+      session.restart()
+    } else session.set(knobs)
     if (!playing) renew()
   },
   target({options}) {
