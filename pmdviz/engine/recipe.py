@@ -347,8 +347,8 @@ def unfold(text: str) -> Json:
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
 UNITS = ("data", "evaluations")
 USUAL_METHOD = "pmd"  # where none is named
-PARTS = ("method", "seed", "budget", "budget_unit", "changes")  # of its plain values, as its arguments are called
-KEYS = ("pmdviz_recipe", "target", "target_options", "knobs", *PARTS, "data", "made_with")
+PARTS = ("method", "seed", "budget", "budget_unit", "changes")  # of its plain values; its arguments have the same names
+KEYS = tuple("pmdviz_recipe target target_options method knobs seed budget budget_unit changes data made_with".split())
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)

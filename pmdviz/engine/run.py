@@ -156,7 +156,7 @@ def _column(values: list[float | None]) -> Array:
     return np.array([np.nan if v is None else v for v in values])
 
 
-# Files of a run: what writes them stands above this level.
+# Files of a run: a higher level writes them.
 
 _writers: list[Callable[..., Path]] = []  # the last one writes files
 
