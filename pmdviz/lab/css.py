@@ -22,7 +22,7 @@ def static(name: str, *parts: str) -> str:
 
 
 _lab = partial(static, "lab.css")
-_of_body = partial(static_text, _STATIC / "lab.css")  # of what is outside of all shadow roots
+_of_body = partial(static_text, _STATIC / "lab.css")  # of all outside of shadow roots
 TERM, TEXT = _lab("term"), _lab("text", "term")
 BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("header"), _lab("select"), _lab("file")
 FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("fold", "framed"), _lab("fold"), _lab("legend"), _lab("sample", "layer")

@@ -212,7 +212,7 @@ export function render({ model, view }) {
   const drop = (knob) => { if (held === knob) { hold(); send(knob, { drop: true }) } }
   const cancel = () => { if (hold()) model.send_msg({ cancel: true }) }
 
-  // To a place within the axes; along the second one only where there is one. The server is told every so often.
+  // To a place within the axes; along the second one only where there is one. Now and then a message goes to the server.
   function move(knob, f, x, y) {
     if (held !== knob) hold(knob)
     knob.x = within(x, f.x)
