@@ -4,7 +4,7 @@ Tried with Panel 1.9.4 and 1.10 (it needs panel>=1.9.4,<1.11): `state._connected
 `state._thread_id_` (the thread that may change a document at once), `state._views` (roots that are shown),
 `panel_extension._loaded`, `Viewable._cleanup`, `Select._process_param_change`, `Select._update_model` and `_events`
 (what a browser said and no handler has heard of yet), `Viewable._models` and
-`ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` of a document.
+`ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` and `_held_events` of a document.
 
 Up to Bokeh 3.9 every callback runs on the event loop. From 3.10 on most of them run in worker threads, which hold the
 document's lock, and a few of Panel's on the loop without it. So every callback hands over its changes to the loop
@@ -29,6 +29,7 @@ from typing import Any, TypeVarTuple
 import bokeh
 import panel as pn
 from bokeh.document import Document
+from bokeh.document.events import DocumentChangedEvent, ModelChangedEvent
 from bokeh.model import Model
 from panel.config import panel_extension
 from panel.custom import ReactiveESM
@@ -69,7 +70,22 @@ def collected(doc: Document | None) -> Iterator[None]:
         try:
             yield
         finally:
+            doc.callbacks._held_events = _without_shorter_lists(doc.callbacks._held_events)
             doc.callbacks._hold = policy
+
+
+def _without_shorter_lists(events: list[DocumentChangedEvent]) -> list[DocumentChangedEvent]:
+    """Without children of a layout that a later event has too, among others.
+
+    A browser builds the views of a list in the background. For two lists in one message it builds a child twice, and
+    the view that it never draws raises at the child's next change.
+    """
+    lists = [event for event in events if isinstance(event, ModelChangedEvent) and event.attr == "children"]
+    last = {event.model.id: event for event in lists}
+    shorter = [
+        event for event in lists if event is not last[event.model.id] and {*event.new} <= {*last[event.model.id].new}
+    ]
+    return [event for event in events if event not in shorter]
 
 
 def adopt(doc: Document) -> None:

@@ -12,7 +12,7 @@ from bokeh.application import Application
 from bokeh.application.handlers.function import FunctionHandler
 from bokeh.core.properties import value
 from bokeh.document import Document
-from bokeh.models import ColumnDataSource, Div, Legend, LegendItem
+from bokeh.models import Column, ColumnDataSource, Div, Legend, LegendItem
 from bokeh.protocol import Protocol
 from bokeh.server.connection import ServerConnection
 from bokeh.server.contexts import ApplicationContext
@@ -192,8 +192,8 @@ async def test_a_browser_that_is_not_ready_yet_misses_no_change():
 
 def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
     """Draws of a run before stayed in view, and browsers stopped at a model that they had never been sent."""
-    doc, ack, legend = Document(), Acknowledge(), Legend()
-    for model in (ack, legend):
+    doc, ack, legend, column = Document(), Acknowledge(), Legend(), Column()
+    for model in (ack, legend, column):
         doc.add_root(model)
     adopt(doc)
     sources = [ColumnDataSource() for _ in range(2)]
@@ -207,6 +207,8 @@ def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
         legend.items = [item]
         item.label = value("two")
         legend.items = []
+        for _ in range(2):  # of two lists in one message a browser builds the same child twice
+            column.children = [*column.children, Div()]
         for source in sources:
             sender.put(source, {"x": np.zeros(3)})
 
@@ -218,3 +220,4 @@ def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
         assert said == [("Legend", "items"), ("LegendItem", "label"), ("Legend", "items")]
         parts = [json.loads(new)[0][0] for _, attr, new in left if attr == "layout"]
         assert parts == [0, 1]
+        assert [new for _, attr, new in left if attr == "children"] == [column.children]

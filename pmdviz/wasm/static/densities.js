@@ -1,5 +1,5 @@
 "use strict"
-// Weighted particles and density estimates, as `pmdviz.densities` has them. Arrays of points have the shape (n, d).
+// Weighted particles and density estimates, as `pmdviz.densities` has them. Each array of points has the shape (n, d) and is stored by rows.
 
 const LOG2E = 1.4426950408889634, SCALE = Math.sqrt(LOG2E / 2), PADDED = 64
 const LOG_ZERO = -1e300, LOG_ZERO_SINGLE = -1e30, UNDERFLOW_SINGLE = 1e-25, FARTHEST_SINGLE = 100
