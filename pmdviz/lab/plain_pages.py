@@ -318,7 +318,7 @@ class GeometryPage(Page):
         self.ack = make_acknowledge(triangle.figure, name="geometry-acknowledge")
         self.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.ack.key)))
         # The browser has built the figures: from the next frame on it tells of keys.
-        triangle.figure.on_change("inner_width", handed(lambda *_: self.ack.update(sent=self.ack.sent + 1)))
+        triangle.figure.on_change("inner_width", handed(lambda attr, old, new: self.ack.update(sent=self.ack.sent + 1)))
         triangle.dragged.on_change("data", handed(lambda attr, old, new: self._drag(new)))
         self._make_view()
         self._show()

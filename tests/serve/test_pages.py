@@ -77,6 +77,11 @@ async def test_a_page_built_ahead_is_for_any_run_and_a_link_about_the_page_has_o
         assert not query.startswith("run") or stock[0].recipe == Recipe("banana", seed=3)
 
 
+def test_each_page_can_be_built():
+    for name, (_, make) in pages.PAGES.items():
+        assert make(Link()).view is not None, name
+
+
 def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     arguments = {"page": [b"race"], "race": [RACE.encode()], "at": [b"3"]}
     link = pages._checked(arguments)
