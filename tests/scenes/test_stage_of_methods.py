@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from pmdviz.scenes.columns import CORNERS
 from pmdviz.scenes.stage import SCENES, components, ladder, square
 from tests.support.frames import frame_of
 from tests.support.tables import looped
@@ -52,13 +53,13 @@ def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(ta
     frame = frame_of(target, "adaptive_is", 4, dim=dim, num_components=6, num_particles=300)
     columns, mixture = COMPONENTS.columns(frame, pair), frame.densities["mixture"]
     rows = np.argsort(-mixture.weights, kind="stable")[: components.MOST]
-    x, y = (columns.paths[name].reshape(2, len(rows), components.CORNERS) for name in ("x0", "y0"))
+    x, y = (columns.paths[name].reshape(2, len(rows), CORNERS) for name in ("x0", "y0"))
     sds = np.diagonal(mixture.choleskys, axis1=1, axis2=2)[rows][:, list(pair)]
     mean = mixture.particles[rows][:, list(pair)]
     for k, radius in enumerate((1.0, 2.0)):
         z = np.hypot((x[k] - mean[:, :1]) / sds[:, :1], (y[k] - mean[:, 1:]) / sds[:, 1:])
         np.testing.assert_allclose(z, radius, rtol=2e-3)
-    alpha = columns.paths["alpha"].reshape(2, -1, components.CORNERS)[0, :, 0]
+    alpha = columns.paths["alpha"].reshape(2, -1, CORNERS)[0, :, 0]
     assert alpha[0] == 1.0 and (np.diff(alpha) <= 0).all() and alpha.min() >= components.FAINTEST
     assert columns.words.text and columns.words.text[0] == f"{mixture.weights.max():.0%}"
 
