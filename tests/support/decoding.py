@@ -87,7 +87,7 @@ async def _opened() -> Document:
     document = Document()
     with set_curdoc(document):
         pages.lab_page().server_doc(document)
-        tabs = next(one for one in pages._open if one.doc is document)
+        tabs = next(one for one in pages.open_pages if one.doc is document)
         for name in tabs.names:
             tabs.choose(name)
             while name not in tabs.built:
