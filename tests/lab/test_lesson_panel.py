@@ -123,3 +123,55 @@ async def test_what_a_step_hides_is_not_sent_before_the_answer_is_judged():
         assert guide.progress.hidden
         do(guide, "leave")
         await until(lambda: min(exact()) > 0)
+
+
+async def test_next_waits_for_the_verdict_unless_no_run_can_give_one():
+    async with opened() as (guide, lab):
+        first = guide.step.name
+        do(guide, "answer", part="question", value="b")
+        do(guide, "next")
+        assert guide.step.name == first and not told(guide)["may_go_on"]  # nothing was played
+        do(guide, "reveal")
+        do(guide, "next")
+        assert guide.step.name == first and told(guide)["said"]  # it plays
+        await until(lambda: told(guide)["asks"]["question"]["verdict"])
+        for part in (part for part in guide.step.asks if part != "question"):
+            assert not told(guide)["may_go_on"]
+            do(guide, "answer", part=part, value=next(iter(guide.step.asks[part].options), 60))
+        await until(lambda: told(guide)["may_go_on"])
+        do(guide, "next")
+        assert guide.step.name != first
+    async with opened() as (guide, lab):
+        do(guide, "answer", part="question", value="b")
+        guide.reveal()  # and then the run fails: it never comes to its end
+        for part in (part for part in guide.step.asks if part != "question"):
+            do(guide, "answer", part=part, value=next(iter(guide.step.asks[part].options), 60))
+        await until(lambda: not guide.place.at_work)
+        do(guide, "next")
+        assert guide.progress.path[-1] != first
+
+
+async def test_a_hall_sees_the_next_part_when_the_run_is_over_and_why_an_option_is_right():
+    async with opened() as (guide, lab):
+        guide.script.present(True)
+        while guide.script.part != "reveal":
+            guide.script.forward()
+        guide.script.forward()
+        assert guide.script.part == "reveal" and told(guide)["said"]  # the run plays
+        await until(lambda: told(guide)["at_end"] and not guide.place.at_work)
+        await until(lambda: told(guide)["asks"]["question"]["verdict"])
+        grade, grade_words, why = told(guide)["asks"]["question"]["verdict"]
+        assert (grade, grade_words) == ("right", "") and why
+        guide.script.forward()
+        assert guide.script.part != "reveal"
+
+
+async def test_a_long_run_of_a_step_shows_several_iterations_a_frame(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.SEEN", 1)
+    monkeypatch.setattr("pmdviz.lab.panels.lesson_places.FRAMES", 1)
+    async with opened() as (guide, lab):
+        assert lab.playback.speed.value == "fast"
+        await revealed(guide)
+        assert lab.last.frame.iteration == 3 and lab.playback.speed.value == "x5"
+        guide.leave()
+        await until(lambda: lab.playback.speed.value == "slow")
