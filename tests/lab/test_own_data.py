@@ -187,9 +187,10 @@ async def test_hostile_files_get_a_sentence_each_and_a_pasted_table_becomes_the_
         await until(lambda: lab.last.frame.iteration == 1)
         before = lab.last.frame.target
         assert not before.tables
-        told = await brought(lab, HEIGHTS)
-        ((name, kind, role),) = ((each["name"], each["kind"], each["role"]) for each in told["columns"])
-        assert (name, kind, role) == ("height", "numbers", "input")
+        await brought(lab, HEIGHTS)
+        await until(lambda: [each["name"] for each in lab.own.dialog.view.told["columns"]] == ["height"])
+        (column,) = (told := lab.own.dialog.view.told)["columns"]
+        assert (column["kind"], column["role"]) == ("numbers", "input")
         assert (len(told["rows"]), told["count"], told["scale"]) == (8, 40, True)
         lab.own.dialog._hear({"use": True})
         await until(lambda: lab.last.frame.target.tables)
