@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pmdviz.data.cells import LONGEST_NAME, read_cells
+from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, read_cells
 from pmdviz.data.tables import Table, file_name, held, hold, holding, packed, tables_in, texts_in
 from pmdviz.errors import InputError
 from tests.support.hostile_tables import hostile_files
@@ -63,6 +63,11 @@ def test_names_of_columns_can_be_shown_and_none_is_a_number_or_a_formula(columns
         assert name.isprintable() and 0 < len(name) <= LONGEST_NAME and name[0] not in "=+-@" and not {*name} & {*'#,"'}
         with pytest.raises(ValueError):
             float(name)
+
+
+def test_a_table_with_too_many_rows_is_refused():
+    assert len(hold("long.csv", ["x"], np.zeros((MOST_ROWS, 1))).rows) == MOST_ROWS
+    refused("at most 100,000 rows", hold, "longer.csv", ["x"], np.zeros((MOST_ROWS + 1, 1)))
 
 
 def test_a_name_of_a_file_is_a_name_alone():
