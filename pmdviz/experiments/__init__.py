@@ -184,7 +184,7 @@ def checked_seeds(seeds: int | Iterable[int], most: int) -> tuple[int, ...]:
         raise InputError(f"seeds must be a number of seeds or a list of them; got {shown(seeds)}")
     found = tuple(checked_whole("a seed", seed, 0, MAX_SEED) for seed in seeds)
     if not 1 <= len(found) <= most:
-        raise InputError(f"seeds must be at least 1 and at most {most:,} different ones; got {shown(seeds)}")
+        raise InputError(f"the number of seeds must be at least 1 and at most {most:,}; got {shown(seeds)}")
     return found
 
 
