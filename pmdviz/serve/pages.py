@@ -52,7 +52,7 @@ from pmdviz.serve import handlers, server_internals
 from pmdviz.serve.handlers import GAP_S, INSIDE, turn
 from pmdviz.serve.server_internals import page_script
 
-OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"  # a lesson is beside the page; for a lecture hall
+OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"  # a lesson is open next to the page; for a lecture hall
 
 # The docs site served with the app: a folder that `pmdviz docs` has built, served as it lies there.
 

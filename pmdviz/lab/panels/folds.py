@@ -321,7 +321,7 @@ class ExportPanel:
     # Options
 
     def _choose(self, name: str) -> None:
-        """What is wanted: its usual kind of file, unless the chosen kind is one of its own."""
+        """Its usual kind of file, unless the chosen kind is one of its own."""
         self.look = self.look.replaced(live=name == RUNS)
         if self.kind.value not in self._able[name]:
             self.kind.value = self._able[name][0]

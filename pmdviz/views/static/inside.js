@@ -22,7 +22,7 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
-// Put a box that lies over the page below its button, or above it where there is no room.
+// Put a box that lies over the page below its button, or above it where the room ends.
 function put_beside(box, button) {
   const at = button.getBoundingClientRect(), {width, height} = box.getBoundingClientRect()
   const top = at.bottom + 4 + height <= innerHeight ? at.bottom + 4 : at.top - height - 4
