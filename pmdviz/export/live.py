@@ -29,6 +29,7 @@ from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
 from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
 from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
+from pmdviz.views.figures import elements_script
 from pmdviz.wasm import FOLDER, MODULE, NAMES
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def page(shown: Mapping[str, Shown], **more: Json) -> str:
     """
     given = script_json({**lab(shown), **more})
     css = css_variables() + page_css("live")
-    code = canvas_script() + script("page", "lessons")
+    code = canvas_script() + elements_script() + script("page", "lessons")
     driver = script(*SCRIPTS, "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))
     return template.substitute(policy=policy(code, css), css=css, page=code, driver=driver, lab=given)

@@ -111,10 +111,15 @@ class Film16:
 
     def _put(self, picture: str, key: str, name: str, values: ArrayLike, axis: Axis | None) -> dict[str, list[int]]:
         if axis is None and name not in ROUNDED:  # a number shown at the pointer: a 32-bit float
-            return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
+            return {"at": self.numbers.put(_halves(np.asarray(values, "<f4").view("<u4")), f"{picture} {key} {name}")}
         group = _group(name, axis)
         laid, at = _laid(values, group), self.groups[group]
         return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {key} {name}"), at]}
+
+
+def _halves(bits: np.ndarray) -> np.ndarray:
+    """The low halves of 32-bit floats, and then the high ones."""
+    return np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16)
 
 
 def _group(name: str, axis: Axis | None) -> Group:
@@ -150,7 +155,7 @@ def put_part(film: Film16, axes: Mapping[str, Axis], name: str, values: np.ndarr
     bits = np.asarray(values, "<f4").view("<u4")
     if name not in EXACT:
         bits = bits & KEPT_BITS
-    return {"at": film.numbers.put(np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16))}
+    return {"at": film.numbers.put(_halves(bits))}
 
 
 STATIC = Path(__file__).with_name("static")

@@ -20,9 +20,8 @@ from pmdviz.lab.panels.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
 from pmdviz.lessons import words
 from pmdviz.lessons.lesson import CONFIDENCES, Ask
-from pmdviz.lessons.progress import Judgement, Progress, may_tell
+from pmdviz.lessons.progress import Judgement, Progress, lesson_sheet, may_tell
 from pmdviz.lessons.reading import DEMOS
-from pmdviz.lessons.sheets import lesson_sheet
 from pmdviz.lessons.words import plain
 
 
@@ -36,7 +35,7 @@ class LessonCard(Component):
     before = param.String(default="", doc="Query of the run that the lesson took the place of.")
 
     _esm = css.MAKE + css.static("lesson.js")
-    _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
+    _stylesheets = [css.component("pages.css", "lesson") + css.TERM]
 
 
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.
