@@ -508,14 +508,11 @@ class RacePicture(Drawing[RaceScene]):
         tiling = Tiling.fitting(len(first.tiles), WIDE_PX)
         legend = LEGEND_LINES * self.paper.text_px if {*look.layers} & {*tile_words(first.scene)} else 0.0
         box, letters = fitted(self.paper, part, tiling, legend)
-        self.tiles = PicturePanel(self.paper, box, partial(self._tiles, tiling, letters), first)
-        rest = room._replace(x=box.x + box.width, width=room.width - box.width - box.x)
-        self.traces = None
+        self.panels = [PicturePanel(self.paper, box, partial(self._tiles, tiling, letters), first)]
         if beside:
-            self.traces = PicturePanel(
-                self.paper, rest, partial(race_traces_of, look, histories, first), first, top=TOP
-            )
-        self.panels = [self.tiles, *([self.traces] if self.traces else [])]
+            rest = room._replace(x=box.x + box.width, width=room.width - box.width - box.x)
+            traces = partial(race_traces_of, look, histories, first)
+            self.panels.append(PicturePanel(self.paper, rest, traces, first, top=TOP))
 
     def _tiles(self, tiling: Tiling, letters: Letters, scene: RaceScene) -> Picture:
         made = tiles_picture(scene, tiling, letters, self.paper.look.layers)

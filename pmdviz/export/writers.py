@@ -50,11 +50,6 @@ class Job:
     path: Path
     progress: Progress
 
-    @property
-    def look(self) -> Look:
-        """How it is to look."""
-        return self.film.look
-
     def scenes(self) -> Iterator[Scene | RaceScene]:
         """The scenes of the film; progress is reported between any two iterations of the replay."""
         total, done = self.film.frames, 0
@@ -257,7 +252,7 @@ def _write_gif(job: Job) -> None:
     """Pillow stores of each frame what changed; it keeps all of them in memory, a byte a pixel, until the last."""
     from PIL import Image
 
-    look, frames = job.look, job.film.frames
+    look, frames = job.film.look, job.film.frames
     if frames * look.width * look.height > MAX_PIXELS:
         most = MAX_PIXELS // (look.width * look.height)
         raise InputError(f"a GIF of {look.width}x{look.height} has at most {most:,} frames; got {frames:,} (or .mp4)")
@@ -276,7 +271,7 @@ def _write_gif(job: Job) -> None:
 
 def _indexed(job: Job) -> Iterator[np.ndarray]:
     """Palette indices of the frames; of a transparent film edges are mixed with the paper, and nothing is nothing."""
-    look = job.look
+    look = job.film.look
     table, paper = nearest(look.dark, job.film.lines), rgb(style.theme(look.dark).paper)
     for picture in job.pictures():
         drawn = np.ascontiguousarray(picture)
@@ -381,7 +376,7 @@ def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
 
 MP4 = Writer(
     ".mp4", "a film for slides and players (H.264)", (*PICTURE_OPTIONS, *FILM_OPTIONS),
-    lambda job: encode(job.pictures(), job.look, job.path),
+    lambda job: encode(job.pictures(), job.film.look, job.path),
     needs=(*DRAWING, ("imageio_ffmpeg", "video")), check=_check_mp4,
     forecast=lambda look, frames, dots: 0.1 * frames * look.width * look.height,
 )  # fmt: skip
