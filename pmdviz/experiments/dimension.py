@@ -11,21 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments import (
-    Case,
-    Chart,
-    Experiment,
-    Row,
-    Size,
-    grouped,
-    mean_series,
-    mean_with_error,
-    numbers,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Experiment, Row, Size, grouped, numbers
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
@@ -267,7 +257,7 @@ class Dimension(Experiment[DimensionKnobs]):
         if case["entrant"] == EXACT:
             return EXACT_SIZE
         target = target_of(case)
-        return size_of_run(ENTRANTS[case["entrant"]].recipe(target, case), target)
+        return experiments.size_of_run(ENTRANTS[case["entrant"]].recipe(target, case), target)
 
     def run(self, case: Case) -> list[Row]:
         """One row; of a chain that diverged without numbers."""
@@ -288,7 +278,7 @@ class Dimension(Experiment[DimensionKnobs]):
         for method, d in sorted(groups, key=lambda key: order.index(key[0])):
             mine = groups[method, d]
             values = np.array([row[knobs.metric] for row in mine if np.isfinite(row[knobs.metric])])
-            mean, error = mean_with_error(values)
+            mean, error = experiments.mean_with_error(values)
             entry = {"method": method, "d": d, "mean": mean, "standard error": error, "runs": len(mine)}
             entry["without number"] = len(mine) - len(values)
             entry["with caveat"] = sum(bool(row["caveat"]) for row in mine)
@@ -302,7 +292,7 @@ class Dimension(Experiment[DimensionKnobs]):
         inside = [{**row, knobs.metric: float(np.clip(row[knobs.metric], low, high))} for row in rows]
         cut = any(row[knobs.metric] < low or row[knobs.metric] > high for row in rows)
         series = [
-            mean_series(name, mine, "d", knobs.metric, "dashes" if name == EXACT_TITLE else "line")
+            experiments.mean_series(name, mine, "d", knobs.metric, "dashes" if name == EXACT_TITLE else "line")
             for (name,), mine in grouped(inside, "method").items()
         ]
         title = f"Runs below {low:g} or above {high:g} count as {low:g} and {high:g}." if cut else ""

@@ -61,9 +61,8 @@ def sample_of(given: Given, target: Target, rng: Rng) -> Sample:
         words = f"{words}; {at_random}" if words else at_random
     if len(points) < FEWEST:
         how = f" ({words}): run it longer or with more particles" if words else ": give more"
-        raise InputError(
-            f"a test needs at least {FEWEST} independent points; the sample has {len(points)}{how}", "sample"
-        )
+        words = f"a test needs at least {FEWEST} independent points; the sample has {len(points)}{how}"
+        raise InputError(words, "sample")
     return Sample(points, words)
 
 
@@ -84,23 +83,18 @@ def points_of(frame: Frame, rng: Rng) -> Sample:
         return from_density(frame, rng)
     if getattr(frame.knobs, "draws", "") == "balanced":  # sums vary less than of independent ones: no level is known
         knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
-        raise InputError(
-            f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
-            "draws = 'independent'",
-            "sample",
-            f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
-        )
+        words = f"were drawn evenly spread, {words}"
+        on_page = f"The particles {words}: set {knob.label} to “{knob.said('independent')}”."
+        told = f"the particles of method {frame.method.name!r} {words}: run it with draws = 'independent'"
+        raise InputError(told, "sample", on_page)
     reason = frame.method.varies_less
     if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
         note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha"
         sample = Sample(np.array(frame.particles), f"the particles as they are{note if reason else ''}")
         return few_of_a_generation(frame, sample, rng)
     if reason:
-        raise InputError(
-            f"a test supposes independent points; of method {frame.method.name!r} {reason}: test a run of importance "
-            "or mala instead",
-            "sample",
-        )
+        words = f"a test supposes independent points; of method {frame.method.name!r} {reason}"
+        raise InputError(f"{words}: test a run of importance or mala instead", "sample")
     return by_weight(frame, rng)
 
 
@@ -237,10 +231,8 @@ def checked_draws(draws: Raw, alpha: float) -> int:
     """Enough draws of the null distribution for the test to reject. Raises InputError."""
     count, least = checked_whole("draws", draws, 1, MAX_DRAWS), int(np.ceil(1 / alpha - 1e-9)) - 1
     if count < least:
-        raise InputError(
-            f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small; got {count}",
-            "draws",
-        )
+        words = f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small"
+        raise InputError(f"{words}; got {count}", "draws")
     return count
 
 
@@ -250,9 +242,8 @@ def checked_bandwidth(bandwidth: Raw) -> str | float:
         return bandwidth
     value = real_number(bandwidth)
     if value is None or value <= 0:
-        raise InputError(
-            f"bandwidth must be 'median', 'aggregated' or a number above 0; got {shown(bandwidth)}", "bandwidth"
-        )
+        words = f"must be 'median', 'aggregated' or a number above 0; got {shown(bandwidth)}"
+        raise InputError(f"bandwidth {words}", "bandwidth")
     return value
 
 

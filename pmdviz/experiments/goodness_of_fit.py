@@ -10,21 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments import (
-    Case,
-    Chart,
-    Experiment,
-    HeatMap,
-    Histogram,
-    Picture,
-    Row,
-    Series,
-    Size,
-    grouped,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Size
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
 from pmdviz.experiments.fit_testing import checked_draws, find_test
 from pmdviz.kernels.checks import Array, Rng
@@ -144,7 +133,7 @@ def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: f
     for test in dict.fromkeys(rate["test"] for rate in rates):
         mine = [rate for rate in rates if rate["test"] == test]
         x, y, low, high = (np.array([rate[column] for rate in mine], float) for column in (varied, *RATE))
-        series.append(Series(FIT_TESTS[test].title, x, y, low, high))
+        series.append(experiments.Series(FIT_TESTS[test].title, x, y, low, high))
     by_size = varied == "num_points"
     label = "points n of a sample" if by_size else f"perturbation: {scenario.perturbation}"
     levels = [(f"α = {alpha:g}", alpha)]
@@ -286,7 +275,7 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
     def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Row]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
         names, found = ("test", "num_points", "perturbation"), []
-        for key, mine in sorted(grouped(rows, *names).items()):
+        for key, mine in sorted(experiments.grouped(rows, *names).items()):
             rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
             numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
             found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
@@ -448,7 +437,7 @@ class Calibration(Experiment[CalibrationKnobs]):
     def size(self, case: Case) -> Size:
         """That of its run."""
         recipe = _recipe(case)
-        return size_of_run(recipe, recipe.make_target())
+        return experiments.size_of_run(recipe, recipe.make_target())
 
 
 def _recipe(case: Case) -> Recipe:

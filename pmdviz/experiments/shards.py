@@ -10,25 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments import (
-    START_S,
-    Case,
-    Chart,
-    Ellipses,
-    Experiment,
-    Group,
-    Row,
-    Size,
-    grouped,
-    mean_series,
-    mean_with_error,
-    numbers,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Row, Size, grouped, numbers
 from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
@@ -258,8 +245,8 @@ def near(whole: Target, parts: Sequence[Array], made: Mapping[str, Density]) -> 
     """Means and covariances of the parts, components of the combined model; the first two coordinates of each."""
     firsts = [part[:, FIRST] for part in parts]
     moments = np.stack([part.mean(axis=0) for part in firsts]), np.stack([np.cov(part.T) for part in firsts])
-    groups = [Group("subposteriors", *moments)]
-    groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
+    groups = [experiments.Group("subposteriors", *moments)]
+    groups += [experiments.Group(title, *_shape(density), bold=True) for title, density in made.items()]
     points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
     title = f"{len(parts)} shards; the dots are draws from the posterior"
     return Ellipses(groups, points, *whole.parameter_names[FIRST], title)
@@ -376,8 +363,8 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         whole, count, method = whole_of(case), case["K"], SAMPLERS[case["sampler"]].method
         fits = FIT_S * (count + 1) * case["num_particles"] / 1000
         if not method:
-            return Size(START_S * (count + 2) + fits, 300.0)
-        run = size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
+            return Size(experiments.START_S * (count + 2) + fits, 300.0)
+        run = experiments.size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
         return Size((count + 1) * run.seconds + fits, run.megabytes + 100.0)
 
     def run(self, case: Case) -> list[Row]:
@@ -400,7 +387,7 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         groups = grouped(rows, "combiner", "K")
         for combiner, count in sorted(groups, key=lambda key: (TITLES.index(key[0]), key[1])):
             mine = groups[combiner, count]
-            mean, spread = mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
+            mean, spread = experiments.mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
             entry = {"combiner": combiner, "K": count, "mean": mean, "standard error": spread, "runs": len(mine)}
             entry["with note"] = sum(bool(row["note"]) for row in mine)
             found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
@@ -410,7 +397,7 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         """The error against K, a line a combiner."""
         error, groups = WHOLES[knobs.target].error, grouped(rows, "combiner")
         looks = {title: "dashes" if title == ONE_TITLE else "line" for title in TITLES if (title,) in groups}
-        series = [mean_series(title, groups[title,], "K", error, look) for title, look in looks.items()]
+        series = [experiments.mean_series(title, groups[title,], "K", error, look) for title, look in looks.items()]
         words = f"error of the posterior: {METRICS[error].label}"
         return [Chart(series, "number of shards K", words, y_log=error != "tv")]
 

@@ -444,12 +444,7 @@ def run_cases(
 
 
 def _rows_of(
-    work: Callable[[C], list[Row]],
-    kinds: dict[str, type],
-    labels: Callable[[C], Row],
-    home: int,
-    niceness: int,
-    case: C,
+    work: Callable[[C], list[Row]], kinds: Kinds, labels: Callable[[C], Row], home: int, niceness: int, case: C
 ) -> list[Row]:
     init_worker(home, niceness)
     always = {**labels(case), FAILED: ""}

@@ -18,15 +18,8 @@ import numpy as np
 from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import (
-    BatchMethod,
-    Stepped,
-    checked_gradient,
-    checked_log_likelihood,
-    checked_log_prior,
-    usual_rows,
-)
+from pmdviz.methods import base, optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.svgd import KernelSurrogate
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
@@ -304,7 +297,7 @@ class Ladder(SmoothedMethod):
         ways = 2 if knobs.sandwich else 1
         rows *= ways * (knobs.num_temperatures * self.passes(target, knobs) + 2)
         walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
-        return max(usual_rows(target), math.ceil(walkers * rows))
+        return max(base.usual_rows(target), math.ceil(walkers * rows))
 
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """How often a move goes over its rows."""

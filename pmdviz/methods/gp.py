@@ -51,7 +51,19 @@ class GPState(NamedTuple):
         return Conditionals(*self[:5])
 
 
-class SubsetGP(Method):
+class FunctionFit(Method):
+    """A method whose state is one set of inducing inputs and the Gaussian of the function there."""
+
+    family = "parametric"
+    requires = frozenset({"conditional_family", "inducing_inputs"})
+    noun = "Gaussian"
+
+    def density(self, state: GPState, knobs: MethodKnobs, target: Target) -> Density:
+        """The Gaussian of the function, seen as the target sees it."""
+        return target.conditional_density(state.conditionals, np.zeros(1))
+
+
+class SubsetGP(FunctionFit):
     """Subset of data (exact Gaussian process).
 
     short_title: Subset of data
@@ -68,9 +80,6 @@ class SubsetGP(Method):
     """
 
     name = "subset_gp"
-    family = "parametric"
-    requires = frozenset({"conditional_family", "inducing_inputs"})
-    noun = "Gaussian"
     budget_words = "the subset"
 
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
@@ -97,10 +106,6 @@ class SubsetGP(Method):
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
         return GPState(*after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
 
-    def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
-        """The Gaussian of the function, seen as the target sees it."""
-        return target.conditional_density(state.conditionals, np.zeros(1))
-
 
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
 
@@ -111,7 +116,7 @@ class SVIGPKnobs(DecayingKnobs, BatchKnobs):
     batch_size = BATCH_SIZE.at(128)
 
 
-class SVIGP(BatchMethod):
+class SVIGP(FunctionFit, BatchMethod):
     """Stochastic variational inference for sparse Gaussian processes.
 
     short_title: SVI-GP
@@ -130,9 +135,6 @@ class SVIGP(BatchMethod):
     """
 
     name = "svi_gp"
-    family = "parametric"
-    requires = frozenset({"conditional_family", "inducing_inputs"})
-    noun = "Gaussian"
     scalars = (optimisers.STEP_SIZE,)
     update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
@@ -153,10 +155,6 @@ class SVIGP(BatchMethod):
     def points(self, state: GPState) -> Array:
         """m, in whitened coordinates, (1, number of inducing inputs)."""
         return mean_of(state)[None]
-
-    def density(self, state: GPState, knobs: SVIGPKnobs, target: Target) -> Density:
-        """The Gaussian of the function, seen as the target sees it."""
-        return target.conditional_density(state.conditionals, np.zeros(1))
 
 
 def spread_of(state: GPState, linear: Array) -> Array:

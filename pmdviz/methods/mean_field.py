@@ -25,15 +25,7 @@ from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
-from pmdviz.methods.weighting import (
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    check_reach,
-    resized,
-    smoothed,
-    smoothed_along,
-)
+from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, resized
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 
@@ -165,7 +157,7 @@ class PMFVB(Method):
             normals = rng.standard_normal(gradient.shape, dtype=np.float32)  # a fifth of a step's time less
             move(particles, columns, gradient, normals, steps)
             pulls.append((columns, 0.5 * steps, gradient))
-        check_reach(particles, target, h, batch)
+        weighting.check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
@@ -180,7 +172,7 @@ class PMFVB(Method):
         blocks, parts = blocks_of(target, knobs), []
         for block in blocks:
             own, scale = np.ascontiguousarray(state.particles[:, block.columns]), target.scale[block.columns]
-            kde = smoothed if len(block.coordinates) <= MOST_IN_SHAPE else smoothed_along
+            kde = weighting.smoothed if len(block.coordinates) <= MOST_IN_SHAPE else weighting.smoothed_along
             parts.append(kde(own, state.log_weights, knobs, scale))
         return ProductDensity(tuple(block.coordinates for block in blocks), tuple(parts))
 
@@ -389,7 +381,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
-        check_reach(moved, target, knobs.step_size, batch)
+        weighting.check_reach(moved, target, knobs.step_size, batch)
         after_move, misfit = target.weight_gradient(moved, batch, precision)
         first, second = moments(state, after_move - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())

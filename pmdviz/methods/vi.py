@@ -138,6 +138,10 @@ class GaussianFit(BatchMethod):
         factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
         return KernelDensity(state.mean[None], np.zeros(1), factor)
 
+    def caveat(self, state: AnyGaussian, knobs: BatchKnobs) -> str:
+        """That q has become a point."""
+        return of_a_point(state.mean, sds(state))
+
 
 def sds(state: AnyGaussian) -> Array:
     """sd_q(theta_k), (d,)."""
@@ -291,10 +295,6 @@ class SVI(GaussianFit):
         cost, numbers = Cost(len(batch), 0, len(batch) * len(noise)), {"ρ": rho, "N/B": target.num_data / len(batch)}
         info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
         return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
-
-    def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
-        """That q has become a point."""
-        return of_a_point(state.mean, sds(state))
 
 
 def of_a_point(mean: Array, sds: Array) -> str:
@@ -495,10 +495,6 @@ class GaussianVB(GaussianFit):
         words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
         info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
         return state, info._replace(update=VB_UPDATES[knobs.gradient])
-
-    def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
-        """That q has become a point."""
-        return of_a_point(state.mean, sds(state))
 
 
 def draws(state: AnyGaussian, noise: Array) -> Array:

@@ -12,7 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
+from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Update, Work, events, total
 from pmdviz.targets import Target
 from pmdviz.targets.base import IN_SILENCE
@@ -257,6 +257,7 @@ class LeapfrogChain(Chain):
     Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
     """
 
+    State = TunedState
     scalars = (optimisers.STEP_SIZE, ACCEPTANCE)
     marks = ("diverged",)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
@@ -270,10 +271,6 @@ class LeapfrogChain(Chain):
     def rows_per_draw(self, target: Target, knobs: LeapfrogKnobs) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
         return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
-
-    def start(self, rng: Rng, target: Target, knobs: LeapfrogKnobs) -> TunedState:
-        """A draw from the prior."""
-        return TunedState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: LeapfrogKnobs) -> Stepped:
         """One trajectory from a fresh momentum, accepted or rejected; the first step also visits the start."""

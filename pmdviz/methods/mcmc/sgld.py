@@ -72,6 +72,7 @@ class SGLD(BatchMethod, Chain):
     """
 
     name = "sgld"
+    State = SGLDState
     requires = frozenset({"reals", "gradient"})
     chain_kernels = "Langevin steps"
     scalars = (optimisers.STEP_SIZE,)
@@ -80,10 +81,6 @@ class SGLD(BatchMethod, Chain):
     def batch_size(self, state: SGLDState | Pool, knobs: SGLDKnobs, num_data: int) -> int:
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
-
-    def start(self, rng: Rng, target: Target, knobs: SGLDKnobs) -> SGLDState:
-        """A draw from the prior."""
-        return SGLDState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""

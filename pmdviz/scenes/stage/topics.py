@@ -10,6 +10,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.scenes.columns import MAX_DRAWN, Image, StageColumns, Words, curve_columns, joined
 from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
+from pmdviz.scenes.stage.discrete import GAP, side_by_side
 from pmdviz.targets import Target
 
 WIDER = 1.3  # tiles in a row for each row of tiles
@@ -40,8 +41,7 @@ class TopicsScene(Scene):
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
-        rows, columns = _extent(target)
-        return around_cells(rows, columns)
+        return around_cells(*_extent(target))
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which tile is which."""
@@ -194,9 +194,6 @@ def _word_lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
     )
 
 
-GAP = 1  # cells between two images
-
-
 class ReconstructionScene(Scene):
     """The image with gaps for pixels not observed; decoded, the mean of q, one point, and the exact mean.
 
@@ -217,8 +214,7 @@ class ReconstructionScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         rows, columns = target.image_shape
-        width = 4 * (columns + GAP) - GAP
-        return around_cells(rows, width)
+        return around_cells(rows, 4 * (columns + GAP) - GAP)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which image is which, in their order, and what the colours say."""
@@ -232,7 +228,5 @@ class ReconstructionScene(Scene):
         observed[target.observed] = target.image[target.observed]
         points = np.stack([frame.density.mean, heaviest, target.exact.mean])
         images = [observed, *np.clip(target.decoded(points), 0.0, 1.0)]
-        gap = np.full((target.image_shape[0], GAP), np.nan)
-        parts = [part for image in images for part in (image.reshape(target.image_shape)[::-1], gap)][:-1]
-        cells = np.concatenate(parts, axis=1).astype(np.float32)
+        cells = side_by_side([image.reshape(target.image_shape)[::-1] for image in images])
         return StageColumns(image=Image.of_cells(cells))
