@@ -281,11 +281,8 @@ class AggregationKnobs(Knobs):
             words = f", {self.highest:,}; got {self.lowest:,}"
             raise self.specs()["lowest"].refusal(f"must be at most highest{words}", f"must be at most To{words}")
         if self.against == "truth" and self.data != SIMULATED:
-            raise InputError(
-                "a table has no true parameters; set against to exact or mle",
-                "against",
-                f"A table has no true parameters: set Error against to “{AGAINST['exact']}”",
-            )
+            on_page = f"A table has no true parameters: set Error against to “{AGAINST['exact']}”"
+            raise InputError("a table has no true parameters; set against to exact or mle", "against", on_page)
 
     @property
     def levels(self) -> list[int]:
@@ -360,7 +357,6 @@ class Aggregation(Experiment[AggregationKnobs]):
     """
 
     name = "aggregation"
-    Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
         """Squared distances of the parameters, and the loss in held-out log likelihood, nats a point."""
@@ -446,21 +442,15 @@ def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
     source, dim = case["data"], case["dim"]
     if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
-        raise InputError(
-            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
-            f"besides the last; got {dim}",
-            "dim",
-        )
+        words = f"dim must be at most {most} with data {shown(source)}, which have no more columns"
+        raise InputError(f"{words} that vary independently besides the last; got {dim}", "dim")
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
         words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)
     rows = min(case["num_data"], most_data(case["data"]) or case["num_data"])
     if rows < case["num_shards"] * _least(case):
-        raise InputError(
-            f"num_data must be at least {case['num_shards'] * _least(case):,}: then each of {case['num_shards']} "
-            f"machines has more data than its model has parameters; got {rows:,}",
-            "num_data",
-        )
+        words = f"num_data must be at least {case['num_shards'] * _least(case):,}: then each of {case['num_shards']}"
+        raise InputError(f"{words} machines has more data than its model has parameters; got {rows:,}", "num_data")
 
 
 def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Row]:

@@ -15,7 +15,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, checked_whole
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Raw, real_number
@@ -218,13 +218,12 @@ def tested(
 
 def find_test(name: str, target: Target) -> FitTest:
     """The test of a name. Raises InputError where there is none, or it cannot be applied to the target."""
-    if not isinstance(name, str) or name not in FIT_TESTS:
-        raise unknown("test", name, FIT_TESTS)
-    if missing := FIT_TESTS[name].missing_in(target):
+    found = entry("test", name, FIT_TESTS)
+    if missing := found.missing_in(target):
         others = [name for name, each in FIT_TESTS.items() if each.applies(target)]
         cure = f"; tests that apply to it: {', '.join(others)}" if others else ", and no other test applies to it"
         raise InputError(f"test {name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test")
-    return FIT_TESTS[name]
+    return found
 
 
 def checked_draws(draws: Raw, alpha: float) -> int:
@@ -300,10 +299,8 @@ def stein_mean(
     """
     target, frame = get_target(target), frame_of(sample)
     if not {"reals", "gradient"} <= target.offers:
-        raise InputError(
-            f"control variates need real coordinates and a gradient, which target {target.name!r} lacks; give a custom "
-            "target grad_log_prior and grad_log_likelihood"
-        )
+        words = f"control variates need real coordinates and a gradient, which target {target.name!r} lacks"
+        raise InputError(f"{words}; give a custom target grad_log_prior and grad_log_likelihood")
     if degree not in (1, 2):
         raise InputError(f"degree must be 1 or 2; got {degree!r}", "degree")
     points = target.space.check(frame.particles if frame else sample)

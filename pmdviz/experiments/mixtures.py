@@ -582,10 +582,8 @@ class Machines:
         """Raise NotApplicable where parameters of one machine have no counterpart on another."""
         counts = sorted({len(each.shares) for each in self.params})
         if len(counts) > 1:
-            raise NotApplicable(
-                f"the machines' models have {', '.join(map(str, counts[:-1]))} and {counts[-1]} components: their "
-                "parameters cannot be averaged"
-            )
+            many = f"{', '.join(map(str, counts[:-1]))} and {counts[-1]} components"
+            raise NotApplicable(f"the machines' models have {many}: their parameters cannot be averaged")
 
 
 class Bootstrap:

@@ -25,7 +25,6 @@ from pmdviz.scenes import race as race_scenes
 from pmdviz.scenes import stage, style, trace_columns, words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, best, race_scene, state, weighted
-from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks, with_present
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,11 +77,9 @@ def _histories(result: RaceResult) -> dict[str, np.ndarray]:
     lengths = [len(history["iteration"]) for history in found.values()]
     keys: dict[str, list] = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
     names = dict.fromkeys(name for history in found.values() for name in history)
-    nothing = [np.full(length, np.nan) for length in lengths]
-    return {name: np.repeat(_column(each), lengths) for name, each in keys.items()} | {
-        name: np.concatenate([history.get(name, none) for history, none in zip(found.values(), nothing, strict=True)])
-        for name in names
-    }
+    pairs = [(history, np.full(length, np.nan)) for history, length in zip(found.values(), lengths, strict=True)]
+    columns = {name: np.repeat(_column(each), lengths) for name, each in keys.items()}
+    return columns | {name: np.concatenate([history.get(name, none) for history, none in pairs]) for name in names}
 
 
 def _column(values: Sequence[Value | None]) -> np.ndarray:
@@ -100,7 +97,7 @@ class Scene(NamedTuple):
     note: str
     words: str
     history: Mapping[str, np.ndarray]  # measured so far; the last row is this moment
-    marks: tuple[Mark, ...]
+    marks: tuple[trace_columns.Mark, ...]
     steps: tuple[tuple[Frame, Frame], ...] = ()  # the frames before and after the last one
 
 
@@ -121,10 +118,8 @@ def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
     if look.every:
         shown = -(-last // look.every) + 1
         if shown > MAX_FRAMES:
-            raise InputError(
-                f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {shown:,}: "
-                f"take every={-(-last // (MAX_FRAMES - 1))} or more"
-            )
+            words = f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {shown:,}"
+            raise InputError(f"{words}: take every={-(-last // (MAX_FRAMES - 1))} or more")
         return [*range(0, last, look.every), last]
     if look.frames > steps + 1:
         raise InputError(f"frames must be at most {steps + 1:,} ({most}); got {look.frames:,}")
@@ -204,7 +199,7 @@ class Film(Shown):
         for iteration in self.iterations:
             while session.frame.iteration < iteration and not session.done:
                 before = session.frame
-                marks += step_marks(session.advance())
+                marks += trace_columns.step_marks(session.advance())
                 tick()
             made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
@@ -216,20 +211,20 @@ class Film(Shown):
         for kind, column in (("rejuvenated", "rejuvenations"), ("limited", "limited_steps")):
             rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
             at = (history[name][rows] for name in ("iteration", "visited", "evaluations", "seconds"))
-            marks += [Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
+            marks += [trace_columns.Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
         return self._scene(self.what.final, history, marks)
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """The history, or the particles."""
         return self.what.history if self.look.table == "history" else particle_columns(self.what)
 
-    def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
+    def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[trace_columns.Mark]) -> Scene:
         if self.all_floors:
             know_floor(frame)
         reason = frame.info.rejuvenated if frame.info else ""
         drawn, pair = self.drawn
-        past = with_present(history, frame)
-        turned = knob_marks(self.what.recipe.changes, past, frame.iteration)
+        past = trace_columns.with_present(history, frame)
+        turned = trace_columns.knob_marks(self.what.recipe.changes, past, frame.iteration)
         return Scene(
             iteration=frame.iteration,
             columns=drawn.columns(frame, pair),
@@ -340,10 +335,8 @@ class RaceFilm(Shown):
         spent = [0, *(spent_in(row, self.what.recipe.budget_unit) for row in rows.values())]
         title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead earlier
         first = best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
-        return (
-            len(state(sum(self._last("iteration")), spent, self.what.budget, first, self.what.recipe.budget_unit))
-            + ROOM
-        )
+        given = sum(self._last("iteration")), spent, self.what.budget, first, self.what.recipe.budget_unit
+        return len(state(*given)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -422,9 +415,8 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
     """The chosen metric of all against the chosen clock, on the axes of the whole race."""
     recipe, metric = first.recipe, traced(first.recipe, look.traces)
     clock = look.clock or CLOCK_OF[recipe.budget_unit]
-    end = trace_columns.clock_end(
-        clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
-    )
+    last = max(float(one[clock][-1]) for one in histories)
+    end = trace_columns.clock_end(clock, last, first.budget, recipe.budget_unit)
     floor, rows = first.floors[metric.name], [tile.trace for tile in scene.tiles]
     made = race_scenes.race_traces_picture(rows, metric, clock, end, race_scenes.span(metric, histories, floor), floor)
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)

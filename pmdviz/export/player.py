@@ -93,15 +93,13 @@ class Film16:
             for picture in pictures:
                 picture_json(picture, self._seen)
         self.groups = {group: k for k, group in enumerate(self._of_group)}
-        self.scales = [
-            [*scale(arrays), *([1] if _logarithmic(group) else [])] for group, arrays in self._of_group.items()
-        ]
+        kinds = self._of_group.items()
+        self.scales = [[*scale(arrays), *([1] if _logarithmic(group) else [])] for group, arrays in kinds]
         for at in reversed(range(len(frames))):  # lines grow from frame to frame: the longest is stored
             found[at] = [picture_json(one, partial(self._put, f"{k}")) for k, one in enumerate(frames[at])]
         self.first = found[0]
-        self.frames = [
-            [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
-        ]
+        ordered = [found[at] for at in range(len(frames))]
+        self.frames = [[changes(new, old) for new, old in zip(each, ordered[0], strict=True)] for each in ordered]
 
     def _seen(self, key: str, name: str, values: ArrayLike, axis: Axis | None) -> None:
         group = _group(name, axis)
@@ -169,15 +167,14 @@ class Player:
             self.insides += [steps(film, scene)] if self.look.inside else []
             self.scenes.append(scene._replace(steps=()))
         found = [pictures(film, self.scenes[-1], scene) for scene in self.scenes]
-        self.drawn = [
-            [one._replace(x=start.x, y=start.y) for one, start in zip(each, found[0], strict=True)] for each in found
-        ]
+        axes = [{"x": start.x, "y": start.y} for start in found[0]]
+        self.drawn = [[one._replace(**own) for one, own in zip(each, axes, strict=True)] for each in found]
         made = Film16(self.drawn)
         self.frames: list[dict[str, Json]] = [
             {"pictures": each, "words": scene.words, **_states(scene)}
             for each, scene in zip(made.frames, self.scenes, strict=True)
         ]
-        put = partial(put_part, made, {"x": found[0][0].x, "y": found[0][0].y})
+        put = partial(put_part, made, axes[0])
         for frame, inner in zip(self.frames, self.insides, strict=False):
             frame["inside"] = [one.payload(put) for one in inner]
         titles = [tile.title for tile in self.scenes[0].tiles] if self.is_race else []

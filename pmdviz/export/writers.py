@@ -24,7 +24,6 @@ from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
 from pmdviz.knobs import Value
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.style import STRENGTH
 
 if TYPE_CHECKING:
     import pyarrow
@@ -156,9 +155,9 @@ def _of_stage(theme: style.Theme) -> list[np.ndarray]:
     for path in PATHS:
         colours += _ramp(paper, rgb(theme.layers[path]), FINE)
     for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
-        colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
+        colours += _ramp(paper, paper + style.STRENGTH * (end - paper), shades)
     for share in ON_CELLS:
-        under = paper + share * STRENGTH * (second - paper)
+        under = paper + share * style.STRENGTH * (second - paper)
         colours += _ramp(under, under + COVER * (dots - under), DOTS_ON_CELLS)
     return colours
 
@@ -326,10 +325,8 @@ def encoder() -> str:
     try:
         return imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:
-        raise InputError(
-            f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}; install it with pip install "
-            "'pmdviz[video]', or set IMAGEIO_FFMPEG_EXE to its path"
-        ) from error
+        words = f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}; install it with pip install"
+        raise InputError(f"{words} 'pmdviz[video]', or set IMAGEIO_FFMPEG_EXE to its path") from error
 
 
 def _check_mp4(look: Look) -> None:
@@ -396,9 +393,8 @@ def _write_parquet(job: Job) -> None:
     from pyarrow import parquet
 
     columns = job.film.columns()
-    fields = [
-        pyarrow.field(name, _type(column), metadata={"unit": UNITS.get(name, "")}) for name, column in columns.items()
-    ]
+    known = [(name, _type(column), {"unit": UNITS.get(name, "")}) for name, column in columns.items()]
+    fields = [pyarrow.field(name, kind, metadata=unit) for name, kind, unit in known]
     table = pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
     parquet.write_table(table, job.path)
 

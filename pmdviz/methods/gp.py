@@ -13,7 +13,6 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, Stepped
-from pmdviz.methods.optimisers import DecayingKnobs, mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
@@ -110,7 +109,7 @@ class SubsetGP(FunctionFit):
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
 
 
-class SVIGPKnobs(DecayingKnobs, BatchKnobs):
+class SVIGPKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `svi_gp`."""
 
     batch_size = BATCH_SIZE.at(128)
@@ -136,7 +135,7 @@ class SVIGP(FunctionFit, BatchMethod):
 
     name = "svi_gp"
     scalars = (optimisers.STEP_SIZE,)
-    update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
+    update = optimisers.mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
     def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
@@ -171,4 +170,4 @@ def mean_of(state: GPState) -> Array:
 def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
     old = mean_of(before)
-    return mean_terms(mean_of(after) - old, -rho * spread_of(after, old))
+    return optimisers.mean_terms(mean_of(after) - old, -rho * spread_of(after, old))

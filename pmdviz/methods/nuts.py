@@ -14,7 +14,6 @@ from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient
 from pmdviz.methods.mcmc import Chain, appended, position
 from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, TunedState, current_step, is_tuned, leap, log_joint_at, tuned
-from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 
@@ -80,7 +79,7 @@ class NUTS(Chain):
     scalars = (optimisers.STEP_SIZE, STATISTIC, Scalar("leapfrog_steps", "leapfrog steps", "per draw", True))
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
-    update = move_update(
+    update = optimisers.move_update(
         Term("flight", "first momentum", "k ε S p"),
         Term("slopes", "slopes along it", "+ ε^{2} S^{2} Σ_{i<k} (k − i) ∇ log p(θ_i), half of i = 0"),
     )

@@ -17,14 +17,13 @@ from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
-from pmdviz.methods.optimisers import DecayingKnobs
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
 
 
-class OnlineVBKnobs(DecayingKnobs, BatchKnobs):
+class OnlineVBKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `online_vb`."""
 
 
@@ -103,7 +102,7 @@ class OnlineVB(BatchMethod):
 AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
 
 
-class JaakkolaJordanKnobs(DecayingKnobs, BatchKnobs):
+class JaakkolaJordanKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `jaakkola_jordan`."""
 
     eta = optimisers.ETA.at(2.0)
@@ -211,7 +210,7 @@ FACTORS = {"full": "full covariance", "mean_field": "mean field"}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
-class SVIKnobs(DecayingKnobs, BatchKnobs):
+class SVIKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `svi`.
 
     shape: Full covariance: any Gaussian. Mean field: independent coordinates.
@@ -377,7 +376,7 @@ NORMALISERS = {"past": "gradients before it", "present": "its own square too"}
 IS_NORMALISED = ("gradient", "normalised")
 
 
-class GaussianVBKnobs(DecayingKnobs, BatchKnobs):
+class GaussianVBKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `gaussian_vb`.
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard

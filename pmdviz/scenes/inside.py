@@ -17,7 +17,6 @@ from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, drawn_rows
-from pmdviz.scenes.data_columns import evenly
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target
@@ -41,7 +40,7 @@ def batch_picture(frame: Frame) -> Told:
     if not len(batch):
         return None
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
-    shown = points[evenly(len(points), TICKS)]
+    shown = points[data_columns.evenly(len(points), TICKS)]
     flat, whole = points.shape[1] == 1, len(batch) == target.num_data
     curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else EMPTY_LINE
     height = 1.05 * max([ground.ranges[1][1], *curve["y"]]) if flat else 0.0
@@ -53,7 +52,7 @@ def batch_picture(frame: Frame) -> Told:
         "y": [0.0, float(height)] if flat else list(ground.ranges[1]),
         "labels": list(ground.labels),
         "bars": _single(ground.bars),
-        "dots": _single({name: values[evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
+        "dots": _single({name: values[data_columns.evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
         "exact": _single(ground.exact),
         "batch": _single(dict(zip("xy", shown.T, strict=False))),
         "curve": _single(curve),
@@ -64,7 +63,7 @@ def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: t
     """Σ w p(x | θ) with weights w ∝ p(batch | θ), over some particles; nothing where a row has no density."""
     if "row_density" not in target.offers:
         return EMPTY_LINE
-    thetas = particles[evenly(len(particles), THETAS)]
+    thetas = particles[data_columns.evenly(len(particles), THETAS)]
     log_weights = target.log_likelihood(thetas, batch)
     weights = np.exp(log_weights - log_weights.max())
     x = np.linspace(*across, data_columns.CURVE)
@@ -320,7 +319,7 @@ def _weights(frame: Frame, n: int) -> np.ndarray | None:
 def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
     """The rows that are shown, the heaviest among them, in rising order."""
     if weights is None:
-        return evenly(n, limit)
+        return data_columns.evenly(n, limit)
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
 
 

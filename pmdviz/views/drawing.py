@@ -15,7 +15,6 @@ from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity, set_data
 from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.style import PATH_COLOURS
 from pmdviz.views import figures
 
 NOTE_ALPHA = 0.75  # of the paper below words: what lies under them shines through
@@ -335,7 +334,7 @@ class PictureFigure:
                 marker = "marker" if "marker" in mark.columns else look.get("marker", "circle")
                 return Scatter(**at, size=size, marker=marker, line_color=None)
             case "segments":
-                kinds = models.LinearColorMapper([], low=-0.5, high=len(PATH_COLOURS) - 0.5)
+                kinds = models.LinearColorMapper([], low=-0.5, high=len(style.PATH_COLOURS) - 0.5)
                 line = {"line_alpha": "alpha", "line_color": {"field": "kind", "transform": kinds}}
                 line["line_width"] = look.get("width", style.PATH_WIDTH)
                 return Segment(x0="x0", y0="y0", x1="x1", y1="y1", **line)
@@ -355,7 +354,7 @@ class PictureFigure:
         if mark.kind == "image":
             self._style_image(glyph, mark, theme)
         elif mark.kind == "segments":
-            glyph.line_color.transform.palette = [table[name] for name in PATH_COLOURS]
+            glyph.line_color.transform.palette = [table[name] for name in style.PATH_COLOURS]
         elif "role" in mark.columns:
             self._send(layer.store, mark)
             glyph.update(fill_color="colour", line_color="colour")

@@ -292,11 +292,8 @@ class RaceRecipe(of_run.Portable):
         """The metrics of all entrants during the race, by the table's order; without entrants of all methods."""
         target, methods = self.target, [find_method(one.method) for one in self.entrants]
         methods = methods or [one for one in METHODS.values() if not one.missing_in(target)]
-        return tuple(
-            metric
-            for metric in METRICS.values()
-            if metric.axis and all(metric.applies(target, one) and metric.traced(target, one) for one in methods)
-        )
+        found = [one for one in METRICS.values() if one.axis and all(one.applies(target, each) for each in methods)]
+        return tuple(one for one in found if all(one.traced(target, each) for each in methods))
 
     @cached_property
     def shown(self) -> tuple[Metric, ...]:

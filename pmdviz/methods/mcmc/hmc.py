@@ -13,7 +13,7 @@ from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
-from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Update, Work, events, total
+from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
 from pmdviz.targets import Target
 from pmdviz.targets.base import IN_SILENCE
 
@@ -200,9 +200,7 @@ def density_terms(target: Target, here: Array, there: Array, data: Array) -> dic
 
 
 @IN_SILENCE
-def energy_terms(
-    target: Target, theta: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> dict[str, Array]:
+def energy_terms(target: Target, theta: Array, momentum: Array, time_step: float, num_steps: int, data: Array) -> Terms:
     """By how much potential and kinetic energy fall along a trajectory from theta with a momentum (d,): (1,) each.
 
     Where it diverges the potential at its end is infinite, whatever its momentum.

@@ -14,7 +14,6 @@ from pmdviz.knobs import Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
-from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
@@ -30,7 +29,7 @@ DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes
 DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
 DRIFT = Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch.")
-LANGEVIN = move_update(DRIFT, NOISE)
+LANGEVIN = optimisers.move_update(DRIFT, NOISE)
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
@@ -325,7 +324,7 @@ class SGRLD(BatchMethod, Chain):
     name = "sgrld"
     requires = frozenset({"documents"})
     scalars = (optimisers.STEP_SIZE,)
-    update = move_update(
+    update = optimisers.move_update(
         Term("prior", "prior", "ε/2 (β − θ)"),
         Term("likelihood", "words of the batch", "+ ε/2 N/B Σ E(n_{kw} − φ_{kw} n_k)"),
         NOISE._replace(formula="+ √(ε θ) ξ"),
