@@ -240,14 +240,19 @@ def to_kernel(row):
 
 @jit
 def _transposed(matrix):
-    return np.ascontiguousarray(matrix.T)
+    out = np.empty((matrix.shape[1], matrix.shape[0]))
+    for i in range(matrix.shape[0]):
+        for j in range(matrix.shape[1]):
+            out[j, i] = matrix[i, j]
+    return out
 
 
 @jit
 def _covariances(first, second, out):
     columns = _transposed(second)
     for i in range(first.shape[0]):
-        out[i, :] = 0.0
+        for j in range(out.shape[1]):
+            out[i, j] = 0.0
         add_squares(out[i], columns, first[i])
         to_kernel(out[i])
 
@@ -282,7 +287,8 @@ def _tilt(inputs, factors, natural, x, y, kept, power, noise, corrected, new, pa
     num, variance, weighted = inputs.shape[1], np.empty(y.size), np.empty((inputs.shape[1], y.size))
     for i in range(inputs.shape[0]):
         a, base = _features(inputs[i], factors[i], x), 0.0
-        variance[:] = noise + 1.0 if corrected else noise
+        for n in range(y.size):
+            variance[n] = noise + 1.0 if corrected else noise
         if corrected:
             for r in range(num):
                 for n in range(y.size):
@@ -326,7 +332,8 @@ def _predict(inputs, factors, natural, points, means, choleskys):
         forward(factor, h)
         seen = a.copy()
         forward(factor, seen)
-        means[i, :] = 0.0
+        for p in range(n):
+            means[i, p] = 0.0
         for r in range(num):
             for p in range(n):
                 means[i, p] += h[r, 0] * seen[r, p]
@@ -422,7 +429,8 @@ def _chances(theta, columns, y, places, out):
         _scaled_covariances(theta[i], columns, columns, cov)
         _peak(cov, y, a, f, factor)
         _scaled_covariances(theta[i], columns, places, across)
-        mean[:], left[:] = 0.0, np.exp(2.0 * theta[i, -1])
+        for p in range(mean.size):
+            mean[p], left[p] = 0.0, np.exp(2.0 * theta[i, -1])
         for r in range(n):
             root = np.sqrt(_curvature(f[r]))
             for p in range(mean.size):
@@ -449,7 +457,8 @@ def _scaled_covariances(theta, columns, places, out):
     for i in range(out.shape[0]):
         for k in range(num):
             point[k] = columns[k, i] * np.exp(-theta[k])
-        out[i, :] = 0.0
+        for p in range(out.shape[1]):
+            out[i, p] = 0.0
         add_squares(out[i], scaled, point)
         to_kernel(out[i])
         for p in range(out.shape[1]):
@@ -463,7 +472,8 @@ def _peak(cov, y, a, f, factor):
     Gives -1/2 a'f + log P(y | f). A step that leads down is halved, which a concave function needs far from its peak.
     """
     n = y.size
-    a[:], f[:] = 0.0, 0.0
+    for r in range(n):
+        a[r], f[r] = 0.0, 0.0
     new_a, new_f, height = np.empty(n), np.empty(n), n * np.log(0.5)
     for _ in range(MAX_NEWTON):
         _factorise_b(cov, f, factor)

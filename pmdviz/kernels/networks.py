@@ -200,13 +200,16 @@ def _activate(units, first, last, count, relu):
 @fast_jit
 def _forward(net, x, start, count, sizes, relu, units):
     """All units (sum of sizes, TILE) of a tile of rows; the output is in the last row."""
-    units[: sizes[0], :count] = x[:, start : start + count]
+    for f in range(sizes[0]):
+        for r in range(count):
+            units[f, r] = x[f, start + r]
     below, offset = 0, 0
     for layer in range(1, sizes.size):
         wide, above = sizes[layer], below + sizes[layer - 1]
         biases = offset + sizes[layer - 1] * wide
         for h in range(wide):
-            units[above + h, :count] = net[biases + h]
+            for r in range(count):
+                units[above + h, r] = net[biases + h]
             for f in range(sizes[layer - 1]):
                 w = net[offset + f * wide + h]
                 for r in range(count):
@@ -242,7 +245,9 @@ def _backward(net, units, pulls, count, sizes, relu, out):
         below = above - narrow
         biases = offset - wide
         offset = biases - narrow * wide
-        pulls[below:above, :count] = 0.0
+        for f in range(narrow):
+            for r in range(count):
+                pulls[below + f, r] = 0.0
         for h in range(wide):
             total = 0.0
             for r in range(count):
@@ -268,7 +273,8 @@ def _outputs(nets, x, sizes, held, relu, out):
         for start in range(0, out.shape[1], TILE):
             count = min(TILE, out.shape[1] - start)
             _forward(nets[i], x, start, count, sizes, relu, units)
-            out[i, start : start + count] = units[units.shape[0] - 1, :count]
+            for r in range(count):
+                out[i, start + r] = units[units.shape[0] - 1, r]
 
 
 @fast_jit

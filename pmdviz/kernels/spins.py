@@ -199,7 +199,9 @@ def _through_bonds(values, weights, like, unlike, start, stop, out):
                     held[y, k] = like * down + unlike * up
                     held[y + half, k] = unlike * down + like * up
         half *= 2
-    out[:, start:stop] = held
+    for y in range(held.shape[0]):
+        for k in range(held.shape[1]):
+            out[y, start + k] = held[y, k]
 
 
 @jit
@@ -267,7 +269,8 @@ def block_gibbs(states: Array, weights: Array, visible: Array, hidden: Array, un
 @fast_jit
 def _draw_layer(given, weights, biases, uniforms, out):
     """out (n,) from the other layer `given` (k,), by weights (k, n)."""
-    out[:] = biases
+    for j in range(out.size):
+        out[j] = biases[j]
     for i in range(given.size):
         for j in range(out.size):
             out[j] += given[i] * weights[i, j]

@@ -242,8 +242,10 @@ def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, b
     """
     natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
     rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
-    shares, out = shares_per_count(natural), np.zeros_like(natural)
-    _mean_counts(natural, shares, rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out)
+    out = np.zeros_like(natural)
+    _mean_counts(
+        natural, shares_per_count(natural), rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out
+    )
     return out
 
 
