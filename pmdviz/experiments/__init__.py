@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -115,7 +116,7 @@ class Experiment(Generic[K]):
         Its key, its words in menus, what it measures in a sentence, and where it comes from. All but the name may be
         lines of the docstring.
     Knobs : class of Knobs
-        What can be chosen.
+        What can be chosen; of a class `Some` by default the class `SomeKnobs` of its file.
     """
 
     name: ClassVar[str] = ""
@@ -130,6 +131,8 @@ class Experiment(Generic[K]):
             if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if cls.name:
+            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Knobs"):
+                cls.Knobs = own
             EXPERIMENTS[cls.name] = cls()
             cls.Knobs.kind_words = f"knob of experiment {cls.name!r}:"
 

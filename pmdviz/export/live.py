@@ -140,14 +140,14 @@ class Shown(NamedTuple):
 def live_page(film: Film | RaceFilm) -> str:
     """The page of a run or a race as a text. Raises InputError where a method or the target cannot run in a page."""
     recipe, *other = recipes_of(film)
-    known = film.run.final.metrics if isinstance(film, Film) else {}
+    known = film.what.final.metrics if isinstance(film, Film) else {}
     return page({"run": Shown(recipe, other=other[0] if other else None, metrics=known)})
 
 
 def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     """The recipe of a run, or the two of a race. Raises InputError where a race has others."""
     if isinstance(film, Film):
-        return [film.run.recipe]
+        return [film.what.recipe]
     race = film.what.recipe
     if len({one.method for one in race.entrants}) != len(race.entrants) or len(race.entrants) > MOST:
         raise InputError(f"a live page has one method, or {MOST} different ones; got {', '.join(film.labels)}")

@@ -15,18 +15,7 @@ from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Value, documented
-from pmdviz.methods.step import (
-    COLUMNS,
-    BatchKnobs,
-    Grammar,
-    MethodKnobs,
-    Path,
-    Scalar,
-    State,
-    StepBlock,
-    StepInfo,
-    Update,
-)
+from pmdviz.methods.step import BatchKnobs, Grammar, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -107,7 +96,7 @@ class Method(Generic[State, Own]):
         card = documented(cls)
         for name in CARD & card.keys():
             setattr(cls, name, card[name])
-        cls.grammar = Grammar(**{name: card[name] for name in COLUMNS if name in card})
+        cls.grammar = Grammar(**{name: card[name] for name, _ in cls.grammar if name in card})
         if cls.update is not None:
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))

@@ -18,7 +18,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Knobs, Raw, documented
 from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density, read_only
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
-from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
+from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space, Tilted
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
@@ -350,9 +350,7 @@ class Target(Generic[Own]):
         self._check_offered("conditional_family")
         return self._conditionals(rng, m)
 
-    def tilted(
-        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
-    ) -> tuple[Conditionals, Array]:
+    def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
         """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
 
         Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats. Unknowns of the
@@ -487,3 +485,7 @@ class FairSigns(Target[Own]):
 
     def _log_prior(self, theta: Array) -> Array:
         return np.full(len(theta), -self.dim * np.log(2.0))
+
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
+        """Of a target without data log p - log q0, for every row of the batch."""
+        return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))

@@ -7,7 +7,7 @@ import pytest
 import pmdviz
 from pmdviz.export.films import Film, traces_of
 from pmdviz.export.options import Look
-from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Page
+from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Player
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from tests.export.unpacking import merged, opened, unpacked
 
@@ -28,7 +28,7 @@ def scenes(run):
 
 
 def page(run, scenes, **options):
-    return Page(Film(run, Look.checked(options)), scenes)
+    return Player(Film(run, Look.checked(options)), scenes)
 
 
 @pytest.mark.parametrize("traces", ["tv", "kl"])
@@ -92,7 +92,7 @@ def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_no
 
 def with_steps(run, **options):
     film = Film(run, Look.checked({"frames": 5, "traces": "none", **options}), all_floors=False)
-    return Page(film, film.scenes())
+    return Player(film, film.scenes())
 
 
 def test_every_frame_has_its_step_in_numbers_that_add_up_unless_steps_are_left_out(run):

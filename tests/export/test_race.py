@@ -11,7 +11,7 @@ from pmdviz.export import WRITERS
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.live import recipes_of
 from pmdviz.export.options import RaceLook
-from pmdviz.export.player import RacePage
+from pmdviz.export.player import Player
 from pmdviz.scenes.race import tile_columns, tile_picture
 from pmdviz.scenes.stage import SCENES
 from tests.export.conftest import KINDS
@@ -100,7 +100,7 @@ def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands
 
 def test_the_player_holds_every_frame_of_every_tile(race, scenes):
     made = film(race, clock="density_evaluations")
-    page = RacePage(made, scenes)
+    page = Player(made, scenes)
     payload, frame = page.payload, page.payload["frames"][2]
     drawn = [tile_picture(scenes[2], k, made.look.layers) for k in range(4)]
     for k, (expected, tile) in enumerate(zip(drawn, scenes[2].tiles, strict=True)):

@@ -36,8 +36,7 @@ class LatticeScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         rows, columns = shape_of(target)
-        width = _panels(target) * (columns + GAP) - GAP
-        return around_cells(rows, width)
+        return around_cells(rows, _panels(target) * (columns + GAP) - GAP)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which lattice is which, in their order, and what the colours say."""
@@ -50,12 +49,16 @@ class LatticeScene(Scene):
         states = [frame.particles[-1], frame.density.mean]
         states += [target.reference().mean] if _panels(target) > 2 else []
         rows, columns = shape_of(target)
-        gap = np.full((rows, GAP), np.nan)
-        parts = [part for state in states for part in (cells(target, state)[::-1], gap)][:-1]
-        drawn = np.concatenate(parts, axis=1).astype(np.float32)
+        drawn = side_by_side([cells(target, state)[::-1] for state in states])
         wide = columns + GAP
         means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
         return col.StageColumns(means[1] if means[1:] else col.EMPTY_LINE, means[0], image=col.Image.of_cells(drawn))
+
+
+def side_by_side(images: Sequence[np.ndarray]) -> np.ndarray:
+    """Images in a row, with a gap of NaN between two."""
+    padded = [np.pad(image, ((0, 0), (0, GAP)), constant_values=np.nan) for image in images]
+    return np.concatenate(padded, axis=1)[:, :-GAP].astype(np.float32)
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -104,22 +107,19 @@ class LatticeStripScene(Scene):
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
-        width, height = _extent(target)
-        return around_cells(height, width)
+        return around_cells(*_extent(target))
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which lattice is which, and what the colours say."""
         exact = " · exact mean" if target.reference() is not None else ""
-        count = ACROSS * DOWN
-        return f"above: {count} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
+        return f"above: {ACROSS * DOWN} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all lattices."""
         target, weights = frame.target, frame.weights
         heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
-        width, height = _extent(target)
         rows, columns = shape_of(target)
-        drawn = np.full((height, width), np.nan, np.float32)
+        drawn = np.full(_extent(target), np.nan, np.float32)
         for place, state in enumerate(frame.particles[heaviest]):
             down, across = divmod(place, ACROSS)
             _put(drawn, cells(target, state), down * (rows + GAP), across * (columns + GAP))
@@ -136,9 +136,9 @@ class LatticeStripScene(Scene):
 
 
 def _extent(target: Target) -> tuple[int, int]:
-    """Cells across and down."""
+    """Cells down and across."""
     rows, columns = shape_of(target)
-    return ACROSS * (columns + GAP) - GAP, DOWN * (rows + GAP) + LARGER * rows
+    return DOWN * (rows + GAP) + LARGER * rows, ACROSS * (columns + GAP) - GAP
 
 
 def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
@@ -249,10 +249,8 @@ class QuantileBinsScene(Scene):
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which is which."""
-        return (
-            "latent x, in bins of equal mass under p₀",
-            f"density of x below, probability of {target.parameter_names[0]} above",
-        )
+        above = f"density of x below, probability of {target.parameter_names[0]} above"
+        return "latent x, in bins of equal mass under p₀", above
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Shades, two curves, bars and dots."""
@@ -270,14 +268,11 @@ class QuantileBinsScene(Scene):
         half = np.minimum(0.45 * (right - left), WIDE / reach)
         each = bins.num_bins // len(exact)  # bins that share a value's probability
         dots = _dots(frame, reach, limit)
+        target_bars = _bars(middle - half, middle, exact[value] / each / high)
+        drawn_exact = col.joined([col.curve_columns(x / reach, steps / top), target_bars])
+        approximate = _bars(middle, middle + half, _shares(frame, bins) / high)
         return col.StageColumns(
-            col.joined(
-                [col.curve_columns(x / reach, steps / top), _bars(middle - half, middle, exact[value] / each / high)]
-            ),
-            _bars(middle, middle + half, _shares(frame, bins) / high),
-            dots,
-            len(dots["x"]),
-            m,
+            *(drawn_exact, approximate, dots, len(dots["x"]), m),
             image=_shaded(at, len(exact)),
             prior=col.curve_columns(x / reach, base / top) if m else col.EMPTY_LINE,
             words=col.Words.at(*((x, TOP - 0.08, f"{bins.values[k]:g}") for x, k in zip(middle, value, strict=True))),
@@ -595,8 +590,7 @@ class ReconstructionScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
         rows, columns = target.image_shape
-        width = 4 * (columns + GAP) - GAP
-        return around_cells(rows, width)
+        return around_cells(rows, 4 * (columns + GAP) - GAP)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which image is which, in their order, and what the colours say."""
@@ -610,7 +604,5 @@ class ReconstructionScene(Scene):
         observed[target.observed] = target.image[target.observed]
         points = np.stack([frame.density.mean, heaviest, target.exact.mean])
         images = [observed, *np.clip(target.decoded(points), 0.0, 1.0)]
-        gap = np.full((target.image_shape[0], GAP), np.nan)
-        parts = [part for image in images for part in (image.reshape(target.image_shape)[::-1], gap)][:-1]
-        cells = np.concatenate(parts, axis=1).astype(np.float32)
+        cells = side_by_side([image.reshape(target.image_shape)[::-1] for image in images])
         return col.StageColumns(image=col.Image.of_cells(cells))
