@@ -21,24 +21,19 @@ def static(name: str, *parts: str) -> str:
     return shared + static_text(_STATIC / name, *parts)
 
 
-def component(name: str, part: str) -> str:
-    """The style sheet of a component that makes buttons and fields of its own: they look alike everywhere."""
-    return static("lab.css", "controls") + static_text(_STATIC / name, part)
-
-
 _lab = partial(static, "lab.css")
 _of_body = partial(static_text, _STATIC / "lab.css")  # of all outside of shadow roots
 TERM, TEXT = _lab("term"), _lab("text", "term")
-BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("button", "header"), _lab("select"), _lab("file")
+BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("header"), _lab("select"), _lab("file")
 FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("fold", "framed"), _lab("fold"), _lab("legend"), _lab("sample", "layer")
-BUSY, TROUBLE, BOXES = _lab("busy"), _lab("busy", "trouble"), _lab("boxes")
+BUSY, TROUBLE, LINK_BUILDER = _lab("busy"), _lab("trouble"), _lab("link_builder")
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")
 TRACES, NUMBER, TITLE, KEY = _lab("traces"), _lab("number"), _lab("title"), _lab("sample", "key")
 OPENERS, TOAST = _lab("openers"), _lab("toast")
 SHEET, VERDICT, WHY = _lab("sheet"), _lab("verdict"), _lab("text", "term", "why")
 IN_TRANSPORT = _lab("status", "in_transport") + TERM
 CELL = _lab("cell")
-OF_RACE = _lab("status", "of_race") + TERM
+STATUS = _lab("status") + TERM
 RACE = static("pages.css", "race")
 MAKE = figures.elements_script()  # before a script that makes elements
 DIALOG = MAKE + static("lists.js", "dialog").replace("STYLE", json.dumps(_of_body("dialog")), 1)

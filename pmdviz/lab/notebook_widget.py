@@ -165,6 +165,7 @@ IN_A_CELL = {  # what of our own style sheets is meant for a window of its own
     "100vh - var(--bars)": "556px",  # and the transport: 620 px in all
     "position:fixed !important": "position:absolute !important",  # a sheet lies over its own lab
     "position: fixed !important": "position: static !important",  # each cell has its own buttons
+    "padding: 4px 4px 130px": "padding: 4px",
 }
 
 

@@ -80,7 +80,7 @@ class LessonsList(Component):
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
     _esm = css.MAKE + css.static("lists.js", "lessons")
-    _stylesheets = [css.component("pages.css", "lessons")]
+    _stylesheets = [css.static("pages.css", "lessons")]
 
 
 class LessonsPage(PlainPage):
@@ -172,7 +172,7 @@ class MethodsTable(Component):
     families = param.List(default=[], doc="Title, and the rows: name, title and cells of each method.")
 
     _esm = css.MAKE + css.static("lists.js", "methods")
-    _stylesheets = [css.component("pages.css", "methods")]
+    _stylesheets = [css.static("pages.css", "methods")]
 
 
 class MethodsPage(PlainPage):

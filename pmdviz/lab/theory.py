@@ -427,16 +427,11 @@ class TheoryPage(Page):
             "experiments": (self.experiments.view,),
         }
         question = widgets.text(QUESTION, stylesheets=[css.TEXT, css.static("pages.css", "race_heading")])
-        self.sections = {
-            key: widgets.Section(title=title, opened=int(key == opened), **widgets.WIDE)
-            for key, (title, _) in SECTIONS.items()
-        }
-        contents = pn.FlexBox(
-            *(widgets.small_button(f"↓ {one.title}", one.open) for one in self.sections.values()), gap="6px"
-        )
+        contents = widgets.Section(places=[[key, title] for key, (title, _) in SECTIONS.items()], **widgets.WIDE)
         look = {"stylesheets": [css.static("pages.css", "theory")], "css_classes": ["pmdviz-theory"], **widgets.WIDE}
-        self.view = pn.Column(question, contents, **look)
-        for key, (_, about) in SECTIONS.items():
+        self.view, self.sections = pn.Column(question, contents, **look), {}
+        for key, (title, about) in SECTIONS.items():
+            self.sections[key] = widgets.Section(key=key, title=title, opened=key == opened, **widgets.WIDE)
             self.view.extend([self.sections[key], widgets.text(about, stylesheets=tables), *parts[key]])
 
     # A page of the app
@@ -450,7 +445,7 @@ class TheoryPage(Page):
         self._cancel()
         if (choice := read(asked)) is not None:
             self.experiments.choose(choice)
-            self.sections["experiments"].open()
+            self.sections["experiments"].opened = True
 
     def look(self, on: bool) -> None:
         """A measurement goes on while another page is seen: its progress is in the tab; the address is theirs."""

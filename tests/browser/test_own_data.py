@@ -50,8 +50,10 @@ def test_data_are_added_and_removed_in_their_picture(lab):
     page = lab.page
     page.get_by_label("Traces", exact=True).select_option("Data and predictions")
     lab.settings()
-    page.get_by_label("Edit data", exact=True).check()
-    page.get_by_text("1,000 data", exact=True).wait_for()
+    switch = page.get_by_label("Edit data")
+    switch.check()
+    said = page.locator(".said:visible")
+    assert said.inner_text() == "1,000 data"
     picture = page.locator(".pmdviz-traces:not(.pmdviz-hidden)").first  # the second traces are below it
     picture.evaluate("(one) => one.scrollIntoView({block: 'center'})")
     lab.wait("pmdviz.model('rug')?.data_source.data.x.length === 1000")
@@ -59,7 +61,7 @@ def test_data_are_added_and_removed_in_their_picture(lab):
     page.mouse.click(box["x"] + 0.85 * box["width"], box["y"] + 0.4 * box["height"])
     page.get_by_text("1,001 data", exact=True).wait_for()
     page.get_by_label("x", exact=True).fill("12.5")
-    lab.press("Add")
+    page.keyboard.press("Enter")
     page.get_by_text("1,002 data", exact=True).wait_for()
     lab.wait("pmdviz.model('rug').data_source.data.x.includes(12.5)")
     assert page.locator(".handle:visible").count() == 0  # of a person's own data there is no true parameter

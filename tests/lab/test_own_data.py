@@ -1,7 +1,6 @@
 """A person's own table: what is taken of its columns, its units, and the dialog of a lab without a browser."""
 
 import base64
-from types import SimpleNamespace
 
 import numpy as np
 from bokeh.models import BasicTicker
@@ -10,10 +9,10 @@ import pmdviz
 from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
-from pmdviz.lab.panels.own_problem import ADD, LAST, POINT, DataEditing, Edit, edited, edited_options
+from pmdviz.lab.panels.own_problem import ADD, LAST, POINT, Edit, edited, edited_options
 from pmdviz.scenes.data_columns import data_picture, moment
 from pmdviz.scenes.stage import SCENES, stage_axes
-from pmdviz.targets import TARGETS, get_target, make_target
+from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
 from pmdviz.views import StageView
 from tests.lab.threads import playing_lab, until
@@ -128,18 +127,6 @@ def test_an_observation_that_is_added_has_the_units_of_the_table_and_edits_keep_
     assert after.units == table.units and after.rows[-1].tolist() == table.rows[20].tolist()
     clicked = edited(make_target("linear", **edited_options(target, after)), [Edit(POINT, (0.5, 0.25)), Edit(LAST)])
     assert clicked.units == table.units and clicked.rows.tolist() == after.rows.tolist()
-
-
-def test_the_fields_of_an_observation_add_a_row_with_its_class():
-    begun, target = [], get_target("logistic", {})
-    editing = DataEditing(lambda what, **parts: begun.append(parts))
-    editing.look(True)
-    editing.show(SimpleNamespace(frame=SimpleNamespace(target=target)))
-    for name, value in {"edit_data": "true", "x₁": "1.5", "class": "1"}.items():
-        editing.form.controls[name].receive({"value": value})
-    editing.add()
-    (parts,) = begun
-    assert [1.5, 0.0, 1.0] in held(parts["options"](target)["data"]).rows.tolist()
 
 
 # The dialog.

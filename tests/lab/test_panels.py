@@ -103,14 +103,14 @@ def test_what_needs_an_extra_cannot_be_chosen_and_says_the_command(monkeypatch):
     assert opened([]).kind.value == ".html"  # the first that can be made
 
 
-def test_a_page_that_runs_is_a_choice_of_its_own():
+def test_a_page_that_runs_is_a_card_of_its_own():
     panel = opened([])
     plays, runs = (name for name, kinds in CARDS.items() if kinds == (".html",))
     for name, live in ((runs, True), (plays, False), ("Data", False), (plays, False)):
-        panel.cards.value = name
-        assert panel.cards.value == name and panel.look.live is live, name
+        panel._choose({"card": name})
+        assert panel.cards.chosen == name and panel.look.live is live, name
     panel._turn("live", True)  # by its check box
-    assert panel.cards.value == runs and panel.options() == {"live": True}
+    assert panel.cards.chosen == runs and panel.options() == {"live": True}
 
 
 async def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):

@@ -272,6 +272,16 @@ RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
 RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
 
 
+class ExportCards(widgets.Component):
+    """Cards, one of which is chosen; a press sends its name."""
+
+    cards = param.List(default=[], doc="Name and kinds of files in words of each; what cannot be made is left out.")
+    chosen = param.String(default="")
+
+    _esm = css.MAKE + css.static("page.js", "export_cards")
+    _stylesheets = [css.static("lab.css", "export_cards")]
+
+
 class ExportPanel:
     """A folded card; its content is made when it is first opened.
 
@@ -300,12 +310,8 @@ class ExportPanel:
         first = next(suffix for suffix in WRITERS if suffix not in lost)
         self.kind = LabelledSelect(label="Kind of file", options=kinds, value=first, disabled_options=[*lost], **wide)
         self._able = {name: [kind for kind in found if kind not in lost] for name, found in CARDS.items()}
-        named = {
-            f"{n} ({', '.join(kind[1:].upper() for kind in found)})": n for n, found in self._able.items() if found
-        }
-        look = {"stylesheets": [css.BOXES + ".bk-input-group { grid-template-columns: 1fr; }"], "margin": (4, 8)}
-        self.cards = pn.widgets.RadioBoxGroup(label="What to save", options=named, **look)
-        self.cards.param.watch(handed(lambda event: self._choose(event.new)), "value")
+        named = [[name, ", ".join(kind[1:].upper() for kind in found)] for name, found in self._able.items() if found]
+        self.cards = ExportCards(self._choose, cards=named, margin=(4, 8))
         self.lost = widgets.text(lost_words(lost), margin=(0, 8))
         self.size = widgets.select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
         self.form = widgets.KnobForm(self._turn)
@@ -320,12 +326,13 @@ class ExportPanel:
 
     # Options
 
-    def _choose(self, name: str) -> None:
-        """Its usual kind of file, unless the chosen kind is one of its own."""
-        self.look = self.look.replaced(live=name == RUNS)
-        if self.kind.value not in self._able[name]:
+    def _choose(self, message: Mapping[str, Json]) -> None:
+        """A card was pressed: its usual kind of file."""
+        name = message.get("card")
+        if isinstance(name, str) and self._able.get(name):
+            self.look = self.look.replaced(live=name == RUNS)
             self.kind.value = self._able[name][0]
-        self._show_form()
+            self._show_form()
 
     def _show_form(self) -> None:
         """The options that mean something to the chosen kind of file."""
@@ -338,7 +345,7 @@ class ExportPanel:
 
     def _mark_card(self) -> None:
         runs = self.look.live and self.kind.value in CARDS[RUNS]
-        self.cards.value = RUNS if runs else next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
+        self.cards.chosen = RUNS if runs else next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
 
     def _turn(self, name: str, value: Value) -> None:
         try:

@@ -12,7 +12,6 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
-import panel as pn
 import param
 from bokeh.core.property.descriptors import UnsetValueError
 from bokeh.events import Tap
@@ -22,14 +21,14 @@ from pmdviz.data.cells import MOST_ROWS
 from pmdviz.data.tables import Table, held, hold
 from pmdviz.errors import InputError
 from pmdviz.files import Json
-from pmdviz.knobs import Choice, Declared, Flag, KnobSpec, Real, Value, real_number
+from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.loop.task import TaskSlot, pool_for
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.own_data import OwnDataDialog
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.widgets import WIDE, Component, KnobForm, say, small_button, text
+from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.data_columns import Moved, moved, moved_options
@@ -174,20 +173,16 @@ MOST_WAITING = 50  # edits; more are not taken before the run has followed
 USUAL_PX = 400.0  # of a figure that has not said how large it is
 
 
-EDIT = Flag(
-    False, label="Edit data", name="edit_data", doc="Clicks on the picture edit them.", acts="at once", basic=True
-)
-HINT = "Click on the picture to add an observation; click an observation to remove it."
+class EditDataView(Component):
+    """A switch, and while it is on fields for an observation with two buttons."""
 
+    editing = param.Boolean(default=False, doc="Whether clicks edit the data.")
+    names = param.List(default=[], doc="The names of an observation's numbers.")
+    classed = param.Boolean(default=False, doc="Whether the last of them is a class, 0 or 1.")
+    said = param.String(default="", doc="How many data there are, or what cannot be done.")
 
-def fields_of(target: Target) -> dict[str, KnobSpec]:
-    """A field for each number of an observation; the last of them may be a class."""
-    look: dict[str, Declared] = {"doc": "Of the observation that Add adds.", "acts": "at once", "basic": True}
-    found = {name: Real(0.0, label=name, name=name, **look) for name in row_names(target)}
-    if target.predicts == "class":
-        name = [*found][-1]
-        found[name] = Choice("0", {"0": "0", "1": "1"}, label=name, name=name, **look)
-    return found
+    _esm = css.MAKE + css.static("own_data.js", "edit_data")
+    _stylesheets = [css.static("pages.css", "edit_data")]
 
 
 class DataEditing:
@@ -199,14 +194,9 @@ class DataEditing:
         self._edits: deque[Edit] = deque(maxlen=MOST_WAITING)
         self._asked = False  # whether a run with the waiting changes was requested
         self._table: Table | None = None  # keeps it held until the run does
-        self._data_shown = self.editing = False  # whether their picture is shown, and whether clicks on it edit them
+        self._data_shown, self._class = False, 0.0
         self._picture: DataView | None = None
-        self._fields: dict[str, KnobSpec] = {}
-        self._row: dict[str, Value] = {}  # what they hold
-        self.form, self.said = KnobForm(self._turned), text()
-        add, last = small_button("Add", self.add), small_button("Remove last", lambda: self._ask(Edit(LAST)))
-        self._tools = pn.Column(pn.FlexBox(add, last, gap="6px"), self.said, text(HINT), visible=False, **WIDE)
-        self.view = pn.Column(self.form, self._tools, visible=False, **WIDE)
+        self.view = EditDataView(self._hear, visible=False)
 
     def look(self, on: bool) -> None:
         """Whether the picture of the data is shown."""
@@ -233,49 +223,41 @@ class DataEditing:
     def _offer(self) -> None:
         """The switch where there is something to edit, with the fields of an observation."""
         target = self._target
-        self.view.visible = self._data_shown and target is not None and can_be_edited(target)
-        if target is None or not self.view.visible:
-            self.editing = False
+        if not self._data_shown or target is None or not can_be_edited(target):
+            self.view.param.update(visible=False, editing=False)
         else:
-            self._make_form(target)
-            say(self.said, f"{target.num_data:,} data" if target.num_data != 1 else "1 observation")
-        self._show()
-
-    def _make_form(self, target: Target) -> None:
-        fields = fields_of(target)
-        if fields != self._fields:
-            self._fields, self._row = fields, {name: spec.default for name, spec in fields.items()}
-            self.form.build({EDIT.name: EDIT, **fields}, {EDIT.name: False, **self._row})
-
-    def _show(self) -> None:
-        """The fields while the data are edited."""
-        for name, control in self.form.controls.items():
-            is_field = name in self._fields
-            value, usual = (self._row[name], self._fields[name].default) if is_field else (self.editing, False)
-            control.show(value, usual, visible=self.editing or not is_field)
-        self._tools.visible = self.editing
+            said = f"{target.num_data:,} data" if target.num_data != 1 else "1 observation"
+            names, classed = [*row_names(target)], target.predicts == "class"
+            self.view.param.update(visible=True, names=names, classed=classed, said=said)
         self._draw_rug()
 
     def _draw_rug(self) -> None:
         if self._picture is not None and self._target is not None:
-            on = self.editing and self._data_shown
+            on = self.view.editing and self._data_shown
             self._picture.show_rug(rug(self._target, self._picture.figure.y_range.end) if on else EMPTY_LINE)
 
-    def _turned(self, name: str, value: Value) -> None:
-        if name in self._fields:
-            self._row[name] = value
-        else:
-            self.editing = value is True
-        self._show()
+    def _hear(self, data: Mapping[str, Json]) -> None:
+        if "on" in data:
+            self.view.editing = data["on"] is True
+            self._draw_rug()
+        elif "class" in data:
+            self._class = float(data["class"] == 1)
+        elif "add" in data:
+            self._add(data["add"])
+        elif data.get("last"):
+            self._ask(Edit(LAST))
 
-    def add(self) -> None:
-        """Add an observation with what the fields hold."""
-        self._ask(Edit(ADD, tuple(map(float, self._row.values()))))
+    def _add(self, given: Json) -> None:
+        numbers = [real_number(each) for each in given] if isinstance(given, list) else []
+        if len(numbers) != len(self.view.names) or None in numbers:
+            self.view.said = f"Give a number for {' and '.join(self.view.names)}."
+            return
+        self._ask(Edit(ADD, tuple(float(number) for number in numbers if number is not None)))
 
     def _tapped(self, event: Tap) -> None:
         """A click on the picture, in the numbers of its axes."""
         at = real_number(event.x), real_number(event.y)
-        if not self.editing or self._picture is None or self._target is None or at[0] is None or at[1] is None:
+        if not self.view.editing or self._picture is None or self._target is None or at[0] is None or at[1] is None:
             return
         f = self._picture.figure
         spans = f.x_range.end - f.x_range.start, f.y_range.end - f.y_range.start
@@ -286,8 +268,7 @@ class DataEditing:
             low = at[1] <= RUG_SHARE * f.y_range.end
             self._ask(Edit(POINT, (x,), reach[:1] if low else ()))
         else:
-            of_class = [float(value) for value in self._row.values() if isinstance(value, str)]
-            self._ask(Edit(POINT, (x, y, *of_class), reach))
+            self._ask(Edit(POINT, (x, y, self._class) if self.view.classed else (x, y), reach))
 
     def _ask(self, edit: Edit) -> None:
         """Have a run take it, together with what else waits by then."""

@@ -263,7 +263,7 @@ class RaceScreen(LiveScreen):
         packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
         starting, figure = "Making the first picture of the race", self.tiles.figure
-        self._connect(starting, css.OF_RACE, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
+        self._connect(starting, css.STATUS, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
         self.tiles.put = self.traces.put = self.second.put = self.sender.put
         self._pace = Throttle(WORDS_S)
         self._last: RaceScene | None = None

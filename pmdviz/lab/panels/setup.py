@@ -473,7 +473,7 @@ class Gallery(widgets.Component):
     sections = param.List(default=[])
 
     _esm = css.DIALOG + css.static("page.js", "gallery")
-    _stylesheets = [css.component("lab.css", "chips")]
+    _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
         self._shown: dict[str, Json] = {}

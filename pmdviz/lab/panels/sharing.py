@@ -328,7 +328,7 @@ class LinkBuilder:
         self.view = folded("Link and QR code", build=self._build, **look)
 
     def _build(self) -> None:
-        boxes: dict[str, Json] = {"stylesheets": [css.BOXES], "margin": (0, 8, 8, 8)}
+        boxes: dict[str, Json] = {"stylesheets": [css.LINK_BUILDER], "margin": (0, 8, 8, 8)}
         self.start = select("Opens the run", STARTS, value=links.START, margin=(8, 8))
         self.hide = pn.widgets.CheckBoxGroup(label="Leaves out", options=PARTS, **boxes)
         self.looks = pn.widgets.CheckBoxGroup(label="Looks", options=LOOKS, **boxes)

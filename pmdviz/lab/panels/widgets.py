@@ -471,7 +471,7 @@ class SheetHead(Component):
     opened = param.Integer(default=0, doc="Raised by the server.")
 
     _esm = css.MAKE + css.static("page.js", "sheet")
-    _stylesheets = [css.component("lab.css", "sheet_head")]
+    _stylesheets = [css.static("lab.css", "sheet_head")]
 
 
 class Sheet(Card):
@@ -582,18 +582,19 @@ class Trouble(Card):
         self.reveal()
 
 
+# The headings of a long page, and its contents: links that go to them.
+
+
 class Section(JSComponent):
-    """A heading of a long page."""
+    """A heading, or the contents of the page where it has `places`."""
 
+    key = param.String(default="", doc="By which the contents name it.")
     title = param.String(default="")
-    opened = param.Integer(default=0, doc="Raised by the server: the page is to be seen from here on.")
+    opened = param.Boolean(default=False, doc="Whether the page is to be opened here.")
+    places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
 
-    _esm = css.MAKE + css.static("page.js", "section")
-    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "section")]
-
-    def open(self) -> None:
-        """Scroll to it."""
-        self.opened += 1
+    _esm = css.MAKE + css.static("page.js", "sections")
+    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
 
 
 # Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.

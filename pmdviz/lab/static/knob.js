@@ -17,7 +17,8 @@ const chosen = (s) => s.kind === "choice" || s.kind === "source"
 
 function build(s) {
   const id = "knob-" + s.name, unit = make("span", { class: "unit" })
-  const label = make("button", { class: "name", "aria-haspopup": "dialog" }, make("span", { class: "word" }, s.label), unit)
+  const label = make("button", { class: "name", "aria-haspopup": "dialog" }, make("span", { class: "word" }, s.label),
+    unit)
   const mark = make("span", { class: "mark", title: "differs from the default" }, "●")
   const reset = make("button", { class: "reset" }, "↺")
   const message = make("div", { class: "message", role: "alert", id: id + "-message" })
@@ -57,12 +58,13 @@ function build_brief(s) {
   return { root: make("div", { class: "knob brief" }, name, slider, value, ends, other, note, message), slider, message, note, value, below, other }
 }
 
+const words_of = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
+
 function brief(s, give) {
   const part = build_brief(s), steps = scale(s)
   let state = {}, meaning = {}, held = false
   const write = (value) => {
-    const { now, other: there } = meaning, number = Number(value).toLocaleString("en", { maximumSignificantDigits: 4 })
-    const usual = [[number, state.unit].filter(Boolean).join(" "), now].filter(Boolean).join(", ")
+    const { now, other: there } = meaning, usual = [words_of({ ...state, value }), now].filter(Boolean).join(", ")
     part.value.textContent = usual
     part.other.textContent = there ?? ""
     part.below.textContent = meaning.below ?? ""
@@ -154,14 +156,17 @@ const remembered = () => { try { return localStorage.getItem(MORE) === "open" } 
 const remember = (open) => { try { localStorage.setItem(MORE, open ? "open" : "folded") } catch {} }
 
 export function render({ model }) {
-  const form = make("div", { class: "form" })
-  const more = make("button", { class: "more", onclick: () => remember(fold(form.classList.contains("folded"))) })
+  const turn = () => {
+    const open = form.classList.contains("folded")
+    fold(open)
+    remember(open)
+  }
+  const more = make("button", { class: "more", onclick: turn }), form = make("div", { class: "form" })
   let made = {}
   const fold = (open) => {
     form.classList.toggle("folded", !open)
     more.setAttribute("aria-expanded", open)
     more.textContent = open ? "▾ Fewer settings" : "▸ More settings"
-    return open
   }
   const show = () => {
     for (const [name, state] of Object.entries(model.states)) made[name]?.take(state)

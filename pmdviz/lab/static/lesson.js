@@ -1,6 +1,15 @@
 // The parts of a lesson's card. Each has `root` and `show(told)`; only changed elements are touched, so nothing jumps.
 // Elements that the server has made of Markdown: texts, and lists of tag, attributes and children.
-const elements = (nodes) => nodes.map((node) => typeof node === "string" ? node : make(node[0], node[1], ...elements(node[2])))
+const TAGS = new Set(("a b blockquote br button code em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul").split(" "))
+const ATTRIBUTES = new Set(["href", "type", "class", "data-term", "aria-haspopup", "start"])
+const elements = (nodes) => nodes.map((node) => {
+  if (typeof node === "string") return document.createTextNode(node)
+  const [tag, attributes, inside] = node, made = document.createElement(TAGS.has(tag) ? tag : "span")
+  for (const [name, value] of Object.entries(attributes))
+    if (ATTRIBUTES.has(name) && (name !== "href" || /^(https?:|mailto:|#)/.test(value))) made.setAttribute(name, value)
+  made.append(...elements(inside))
+  return made
+})
 const write = (at, nodes) => {
   const written = JSON.stringify(nodes)
   if (at.written !== written) at.replaceChildren(...elements(nodes))
@@ -14,49 +23,59 @@ const say = (at, words) => {
 const button = (label, onclick, kind = "") => make("button", { class: kind, onclick }, label)
 
 function question_part(part, send, after, beside = []) {
-  const given = () => form.elements.option.value.trim()
-  const onsubmit = (e) => {
+  const submit = (e) => {
     e.preventDefault()
-    if (given()) send({ act: "answer", part, value: given(), confidence: form.elements.sure?.value ?? "" })
-    else say(state, form.querySelector("[type=text]") ? "Type a number first." : "Choose an answer first.")
+    if (value() === "") say(state, box ? "Type a number first." : "Choose an answer first.")
+    else send({ act: "answer", part, value: value(), confidence: chosen(sure) })
   }
-  const form = make("form", { class: "ask", onsubmit }), verdict = make("div", { class: "verdict", role: "status" })
+  const form = make("form", { class: "ask", onsubmit: submit })
+  const verdict = make("div", { class: "verdict", role: "status" })
   const root = make("section", { "data-part": part }, form, verdict)
-  const store = make("button", { type: "submit", class: "main" }), state = make("span", { class: "stored", role: "status" })
-  let made = "", stored = "", judged = true
-  const radio = (name, value, nodes, letter) => make("label", {}, make("input", { type: "radio", name, value }),
-    ...(letter ? [make("b", { "aria-hidden": "true" }, letter)] : []), make("span", { class: "say" }, ...elements(nodes)), make("span", { class: "mark" }))
+  let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = "", judged = true
+  const radios = (name, entries) => entries.map(([value, nodes, letter]) => {
+    const input = make("input", { type: "radio", name: `${part}-${name}`, value })
+    const mark = make("span", { class: "mark" })
+    const words = make("span", { class: "say" }, ...elements(nodes))
+    return { input, mark, row: make("label", {}, input, ...(letter ? [make("b", { "aria-hidden": "true" }, letter)] : []), words, mark) }
+  })
   function build(ask) {
-    const box = make("input", { type: "text", name: "option", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
-    const options = ask.options.map(([letter, nodes]) => radio("option", letter, nodes, letter))
-    const sure = ask.confidences.map((words) => radio("sure", words, [words]))
+    const legend = make("legend", {}, ...elements(ask.text))
+    choices = radios("option", ask.options.map(([letter, nodes]) => [letter, nodes, letter]))
+    box = ask.options.length ? null : make("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
+    sure = radios("sure", ask.confidences.map((words) => [words, [words], ""]))
+    store = make("button", { type: "submit", class: "main" }, "Submit")
+    state = make("span", { class: "stored", role: "status" })
     form.replaceChildren(
-      make("fieldset", { class: "options" }, make("legend", {}, ...elements(ask.text)),
-        ...(options.length ? options : [make("div", { class: "number" }, box, make("span", {}, ask.unit))])),
-      ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure)] : []),
+      make("fieldset", { class: "options" }, legend, ...choices.map((one) => one.row), ...(box ? [make("div", { class: "number" }, box, make("span", {}, ask.unit))] : [])),
+      ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure.map((one) => one.row))] : []),
       make("div", { class: "row" }, store, ...beside, state))
   }
+  const chosen = (radios) => radios.find((one) => one.input.checked)?.input.value ?? ""
+  const value = () => box ? box.value.trim() : chosen(choices)
   function show(ask) {
     root.hidden = !ask
     if (!ask) return
     const name = JSON.stringify([ask.text, ask.options.map((one) => one.slice(0, 2)), ask.confidences, ask.unit])
-    const fresh = name !== made, now = ask.stored ? JSON.stringify(ask.stored) : ""
-    if (fresh) { made = name; judged = Boolean(ask.verdict); build(ask) }
+    const fresh = name !== made
+    if (fresh) { made = name; stored = ""; judged = Boolean(ask.verdict); build(ask) }
+    const now = ask.stored ? JSON.stringify(ask.stored) : ""
     if (now !== stored || fresh) {
       const here = form.contains(form.getRootNode().activeElement)
-      form.reset()
-      if (ask.stored) for (const [k, field] of ["option", "sure"].entries()) if (form.elements[field]) form.elements[field].value = ask.stored[k]
+      for (const one of choices) one.input.checked = ask.stored?.[0] === one.input.value
+      if (box && ask.stored) box.value = ask.stored[0]
+      for (const one of sure) one.input.checked = ask.stored?.[1] === one.input.value
       if (!fresh && here && now) after()
       stored = now
     }
-    for (const set of form.querySelectorAll("fieldset")) set.disabled = ask.locked
+    for (const one of [...choices, ...sure]) one.input.disabled = ask.locked
+    if (box) box.disabled = ask.locked
     store.hidden = ask.locked
     store.textContent = ask.stored ? "Submit another answer" : "Submit"
-    const may_change = part === "after" ? "Submitted." : "Submitted. You can change it until you press Reveal."
-    say(state, ask.stored && !ask.locked ? may_change : "")
-    form.querySelectorAll(".options label").forEach((row, k) => {
-      say(row.lastChild, ask.options[k][2] ? "✓ right" : "")
-      row.classList.toggle("right", ask.options[k][2])
+    say(state, ask.locked ? "" : ask.stored ? "Submitted. You can change it until you press Reveal." : "")
+    if (part === "after" && ask.stored && !ask.locked) say(state, "Submitted.")
+    ask.options.forEach(([, , right], k) => {
+      say(choices[k].mark, right ? "✓ right" : "")
+      choices[k].row.classList.toggle("right", right)
     })
     write(verdict, ask.verdict ? [...(ask.verdict[1] ? [["b", {}, [ask.verdict[1]]], " "] : []), ...ask.verdict[2]] : [])
     verdict.className = `verdict ${ask.verdict?.[0] ?? ""}`
@@ -65,37 +84,48 @@ function question_part(part, send, after, beside = []) {
   }
   // A letter chooses an option; whether it did.
   const choose = (letter) => {
-    const one = root.hidden ? null : form.querySelector(`[name=option][value="${letter}"]:enabled`)
-    if (one) { one.checked = true; one.focus() }
+    const one = root.hidden ? null : choices.find(({ input }) => input.value === letter && !input.disabled)
+    if (one) { one.input.checked = true; one.input.focus() }
     return Boolean(one)
   }
   // A digit begins the number; whether one is asked for.
   const begin = () => {
-    const box = root.hidden ? null : form.querySelector("[type=text]:enabled")
-    box?.select()
-    return Boolean(box)
+    const open = !root.hidden && box && !box.disabled
+    if (open) box.select()
+    return Boolean(open)
   }
   return { root, show, choose, begin }
 }
 
-// Hints, one below the other; the next one is opened by the server.
+// Hints: one at a time, forward and back; the next one is opened by the server.
 function hints_part(send) {
-  const list = make("ol", { role: "status" }), next = button("Hint", () => send({ act: "hint" }))
-  const root = make("section", { class: "hints", "data-part": "found" }, list, make("div", { class: "row" }, next))
-  let shown = ""
-  const show = ({ hints, num_hints }) => {
-    if (shown !== JSON.stringify(hints)) list.replaceChildren(...hints.map((nodes) => make("li", {}, ...elements(nodes))))
-    shown = JSON.stringify(hints)
-    root.hidden = !num_hints
-    next.hidden = hints.length >= num_hints
-    next.textContent = hints.length ? `Next hint (${hints.length} of ${num_hints} shown)` : "Hint"
+  const words = make("p", { role: "status" }), count = make("b")
+  const back = button("Previous hint", () => { at -= 1; draw() }), next = button("Hint", () => {
+    if (at + 1 < told.hints.length) { at += 1; draw() } else { waits = true; send({ act: "hint" }) }
+  })
+  const root = make("section", { class: "hints", "data-part": "found" }, words, make("div", { class: "row" }, back, next, count))
+  let told = { hints: [], num_hints: 0 }, at = -1, waits = false
+  const draw = () => {
+    write(words, told.hints[at] ?? [])
+    say(count, at >= 0 ? `Hint ${at + 1} of ${told.num_hints}` : "")
+    back.hidden = at < 1
+    next.hidden = at + 1 >= told.num_hints
+    next.textContent = at < 0 ? "Hint" : "Next hint"
+  }
+  const show = (all, fresh) => {
+    if (fresh) { at = -1; waits = false }
+    told = all
+    if (waits && told.hints.length > at + 1) { at += 1; waits = false }
+    root.hidden = !told.num_hints
+    draw()
   }
   return { root, show }
 }
 
 // The answers as a file, when the learner wants; nothing is sent anywhere.
 function save_part() {
-  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}", required: true })
+  const name = make("input", { type: "text", id: "student", autocomplete: "name", pattern: "[\\w.\\-]{1,40}",
+    required: true })
   const onsubmit = (e) => {
     e.preventDefault()
     const text = JSON.stringify({ ...told.sheet, student: name.value })
@@ -115,7 +145,9 @@ function save_part() {
 // What the browser keeps of lessons: the progress in each, and the run that the lesson took the place of.
 const KEPT = (lesson) => `pmdviz-lesson-${lesson}`, BEFORE = "pmdviz-lesson-before"
 const from = (store, key) => { try { return window[store].getItem(key) ?? "" } catch { return "" } }
-const into = (store, key, text) => { try { window[store].setItem(key, text) } catch { /* storage is disabled */ } }
+const into = (store, key, text) => {
+  try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* storage is disabled */ }
+}
 function remember(model, send) {
   const answer = () => {
     const { lesson } = model.asked
@@ -231,24 +263,38 @@ export function render({ model }) {
     if (!told.lesson) { key = ""; return }
     key = told.key
     root.classList.toggle("script", Boolean(told.part))
+    say(lesson, told.lesson_title)
+    say(count, told.count)
+    say(title, told.title)
     write(text, told.text)
-    write(revealed, told.reveal.text)
     for (const [name, one] of Object.entries(asks)) one.show(told.asks[name])
+    say(closed, told.reveal.offered ? told.closed : "")
     const held = root.getRootNode().activeElement === reveal
     if (!told.asks.question && reveal.parentElement !== reveal_row) reveal_row.append(reveal)
-    const texts = [[lesson, told.lesson_title], [count, told.count], [title, told.title], [closed, told.reveal.offered ? told.closed : ""],
-      [reveal, told.reveal.offered ? told.reveal.label : ""], [waits, told.verdict_waits], [diagnosis, told.diagnosis], [words, told.goal.words],
-      [state, told.goal.state], [score, told.score], [next, told.is_done ? "" : told.part ? "Next part" : told.next], [part, told.part_words], [said, told.said]]
-    for (const [element, now] of texts) say(element, now ?? "")
+    say(reveal, told.reveal.label)
+    reveal.hidden = !told.reveal.offered
     if (held && reveal.hidden) reveal_part.focus()
-    for (const [element, seen] of [[goal, told.goal.words], [link, told.challenge], [form, told.controls], [solution, told.solution], [back, told.may_go_back]])
-      element.hidden = !seen
-    goal.classList.toggle("reached", Boolean(told.goal.reached))
-    state.setAttribute("aria-live", told.playing ? "off" : "polite")
     reveal.setAttribute("aria-disabled", told.reveal.closed)
-    next.setAttribute("aria-disabled", !told.part && !told.may_go_on)
-    for (const each of [hints, save]) each.show(told)
+    say(waits, told.verdict_waits)
+    write(revealed, told.reveal.text)
+    say(diagnosis, told.diagnosis)
+    goal.hidden = !told.goal.words
+    say(words, told.goal.words ?? "")
+    say(state, told.goal.state ?? "")
+    state.setAttribute("aria-live", told.playing ? "off" : "polite")
+    goal.classList.toggle("reached", Boolean(told.goal.reached))
+    say(score, told.score)
+    link.hidden = !told.challenge
+    form.hidden = !told.controls
+    solution.hidden = !told.solution
+    hints.show(told, fresh)
     end(told)
+    save.show(told)
+    back.hidden = !told.may_go_back
+    say(next, told.is_done ? "" : told.part ? "Next part" : told.next)
+    next.setAttribute("aria-disabled", !told.part && !told.may_go_on)
+    say(part, told.part_words)
+    say(said, told.said)
     pick(told)
     if (fresh) {
       body.scrollTop = 0

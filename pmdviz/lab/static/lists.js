@@ -1,16 +1,18 @@
 // == race_table: Bars, closest method first; folded below them a table whose head sorts: a second press turns the order round.
 export function render({ model }) {
-  let by = "first", down = false, heads = {}
-  const body = make("tbody"), head = make("tr")
+  let by = "first", down = false
+  const heads = {}, body = make("tbody"), head = make("tr")
   const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
     const sort = () => { down = key === by && !down; by = key; show() }
     const button = make("button", { title: words, onclick: sort }, title, make("span", { "aria-hidden": "true" }))
     return (heads[key] = make("th", { scope: "col", class: key }, button))
   }))
+  titles()
   // The words of the columns, for those who have no pointer to rest on a title.
   const words = make("dl"), summary = make("summary", {}, "What the columns mean")
   const explain = () => words.replaceChildren(...[...model.columns.map(([, title, text]) => [title, text]), ...model.notes]
     .flatMap(([title, text]) => [make("dt", {}, title), make("dd", {}, text)]))
+  explain()
   const table = make("table", {}, make("caption", {}, "Methods"), make("thead", {}, head), body)
 
   function swatch(k) {
@@ -19,13 +21,23 @@ export function render({ model }) {
     return make("span", { class: "swatch" },
       ...(line ? [make("svg", { width: 34, height: 10, "aria-hidden": "true" }, line)] : []))
   }
+  const lines = new Map()  // entrant -> its row: only changed texts are touched, so nothing flickers
   function line(row) {
-    const cells = model.columns.map(([key]) => {
-      const [, text, longer = text] = row[key] ?? [null, ""]
-      if (key === "method") return make("th", { class: key, scope: "row", title: longer }, swatch(row.entrant), text)
-      return make("td", { class: key, title: longer }, text)
-    })
-    return make("tr", {}, ...cells)
+    if (!lines.has(row.entrant)) {
+      const cells = Object.fromEntries(model.columns.map(([key], i) => [key, make(i ? "td" : "th", { class: key })]))
+      cells.method.setAttribute("scope", "row")
+      cells.method.append(swatch(row.entrant), make("span"))
+      lines.set(row.entrant, { tr: make("tr", {}, ...Object.values(cells)), cells })
+    }
+    const { tr, cells } = lines.get(row.entrant)
+    for (const [key] of model.columns) {
+      const cell = key === "method" ? cells[key].lastChild : cells[key]
+      if (!(key in row)) continue
+      const [, text, longer = text] = row[key]
+      if (cell.textContent !== text) cell.textContent = text
+      if (cell.title !== longer) cell.title = longer
+    }
+    return tr
   }
   const ranking = make("ol", { class: "ranking", "aria-label": "Ranking" }), measured = make("p", { class: "measured" })
   function rank() {
@@ -57,18 +69,21 @@ export function render({ model }) {
       cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
       cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
     }
-    body.replaceChildren(...[...model.rows].sort(compare).map(line))
+    const wanted = [...model.rows].sort(compare).map(line), now = [...body.children]
+    if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
   }
-  const begin = () => {  // also for other metrics: their columns are others
-    heads = {}
+  const again = () => { lines.clear(); show() }
+  const anew = () => {  // other metrics: rows of the old columns are not shown with the new ones
+    for (const key of Object.keys(heads)) delete heads[key]
     titles()
     explain()
     if (!(by in heads)) by = "first"
-    show()
+    again()
   }
-  model.on("columns", begin)
-  for (const name of ["rows", "swatches", "floor"]) model.on(name, show)
-  begin()
+  model.on("columns", anew)
+  model.on("rows", show)
+  for (const name of ["swatches", "floor"]) model.on(name, again)
+  show()
   const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
   const all = make("details", {}, make("summary", {}, "All measurements"), scroller, make("details", {}, summary, words))
   return make("div", {}, measured, ranking, all)
@@ -83,17 +98,24 @@ export function render({ model }) {
     ["family", menu("family", model.families.map(([title]) => title))],
     ...model.columns.map(([name, , , terms]) => [name, menu(name, terms.map(([term]) => term))]),
   ])
-  const all = make("button", { class: "all", onclick: () => { for (const box of Object.values(menus)) box.value = ""; show() } }, "Show all")
+  const reset = () => { for (const box of Object.values(menus)) box.value = ""; show() }
+  const all = make("button", { class: "all", onclick: reset }, "Show all")
   const said = make("p", { class: "said", role: "status" })
   const pressed = (words, label, method, column, more = {}) =>
     make("button", { "aria-label": label, onclick: () => model.send_msg({ method, column }), ...more }, ...words)
   function cell([name, title], [chosen, remark], method, of) {
-    const column = make("span", { class: "column", "aria-hidden": "true" }, title)
-    if (!chosen.length) return make("td", { role: "cell", class: `${name} empty` }, column, make("span", { role: "img", "aria-label": "nothing" }, "—"))
-    const words = [make("span", { class: "terms" }, chosen.join(" + ")), ...(remark ? [make("span", { class: "remark" }, remark)] : [])]
+    const holder = make("td", { role: "cell", class: chosen.length ? name : name + " empty" },
+      make("span", { class: "column", "aria-hidden": "true" }, title))
+    if (!chosen.length) {
+      holder.append(make("span", { "aria-hidden": "true" }, "—"), make("span", { class: "unseen" }, "nothing"))
+      return holder
+    }
+    const words = [make("span", { class: "terms" }, chosen.join(" + "))]
+    if (remark) words.push(make("span", { class: "remark" }, remark))
     const label = `${of}, ${title}: ${chosen.join(" and ")}${remark ? ", " + remark : ""}. Run it`
     const title_of = chosen.map((term) => `${term}: ${meanings[name][term]}`).join("\n")
-    return make("td", { role: "cell", class: name }, column, pressed(words, label, method, name, { title: title_of }))
+    holder.append(pressed(words, label, method, name, { title: title_of }))
+    return holder
   }
   const rows = []  // rows of the table, with what the menus need
   const bodies = model.families.map(([family, methods]) => {
@@ -154,7 +176,6 @@ export function render({ model }) {
       const now = kept(name, steps)
       root.classList.toggle("done", now?.done ?? false)
       root.classList.toggle("first", first && !now)
-      button.classList.toggle("main", first && !now)
       const place = !now ? (first ? "Start here" : "") : now.done ? "✓ done" : `step ${now.at + 1} of ${steps.length}`
       const best = now?.best.length ? `best score ${now.best.join(", ")}` : ""
       state.textContent = [place, best].filter(Boolean).join(", ")

@@ -1,5 +1,30 @@
 // == own_data: A button, and the dialog in which a person brings a table: from a file or pasted, seen, and given roles.
 const PASTE_MS = 300
+let numbered = 0
+
+function parts_of() {
+  const id = `own-data-${++numbered}`
+  const button = make("button", { class: "open", "aria-haspopup": "dialog" }, "Your own data …")
+  const words = make("p", { class: "words" })
+  const file = make("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain", id: `${id}-file` })
+  const text = make("textarea", { id: `${id}-text`, rows: 3, spellcheck: "false", autocomplete: "off" })
+  const table = make("table")
+  const seen = make("div", { class: "seen", tabindex: 0, role: "region", "aria-label": "The first rows of the table" }, table)
+  const scale = make("input", { type: "checkbox", id: `${id}-scale`, "aria-describedby": `${id}-scaling` })
+  const scaling = make("span", { class: "scaling", id: `${id}-scaling` })
+  const scaled = make("div", { class: "scaled" }, scale, make("label", { for: `${id}-scale` }, "Scale to mean 0, sd 1"), scaling)
+  const said = make("p", { class: "said", role: "status" }), misfit = make("p", { class: "misfit", role: "alert" })
+  const proposal = make("span"), offer = make("button", { class: "offer" })
+  const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
+  const use = make("button", { class: "use" }, "Use these data"), close = make("button", { class: "close" }, "Close")
+  const dialog = make("dialog", { "aria-labelledby": `${id}-title` },
+    make("h2", { id: `${id}-title` }, "Your own data"), words,
+    make("label", { for: `${id}-file` }, "A file (CSV)"), file,
+    make("label", { for: `${id}-text` }, "or paste rows"), text,
+    seen, scaled, proposed, said, misfit, make("div", { class: "buttons" }, use, close))
+  return { button, dialog, words, file, text, table, seen, scale, scaling, scaled, said, misfit, proposal, offer, proposed, use, close }
+}
+
 const base64 = (file) => new Promise((done, failed) => {
   const reader = new FileReader()
   reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1))
@@ -15,21 +40,7 @@ function head_of(column, roles, at, turned) {
 }
 
 export function render({ model }) {
-  const size = (n) => n.toLocaleString("en-US"), words = make("p", { class: "words" })
-  const file = make("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain" })
-  const text = make("textarea", { rows: 3, spellcheck: "false", autocomplete: "off" })
-  const table = make("table"), seen = make("div", { class: "seen", tabindex: 0, role: "region", "aria-label": "The first rows of the table" }, table)
-  const scale = make("input", { type: "checkbox" }), scaling = make("span", { class: "scaling" })
-  const scaled = make("label", { class: "scaled" }, scale, "Scale to mean 0, sd 1", scaling)
-  const proposal = make("span"), offer = make("button", { onclick: () => model.send_msg({ fit: true }) })
-  const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
-  const said = make("p", { class: "said", role: "status" }), misfit = make("p", { class: "misfit", role: "alert" })
-  const use = make("button", { class: "main", onclick: () => model.send_msg({ use: true }) }, "Use these data")
-  const dialog = make("dialog", { "aria-label": "Your own data" }, make("h2", {}, "Your own data"), words,
-    make("label", {}, "A file (CSV)", file), make("label", {}, "or paste rows", text), seen, scaled, proposed, said, misfit,
-    make("div", { class: "buttons" }, use, make("button", { onclick: () => dialog.close() }, "Close")))
-  const open = () => { in_use = false; if (!dialog.open) dialog.showModal() }
-  const button = make("button", { class: "open", "aria-haspopup": "dialog", onclick: open }, "Your own data …")
+  const p = parts_of(), size = (n) => n.toLocaleString("en-US")
   let shape = "", waits = 0, sent = 0, in_use = false
 
   function show_table(told) {
@@ -39,34 +50,37 @@ export function render({ model }) {
       const turned = (at, role) => model.send_msg({ roles: selects().map((one, k) => k === at ? role : one.value) })
       const head = make("tr", {}, ...told.columns.map((column, k) => head_of(column, model.form.roles ?? [], k, turned)))
       const rows = told.rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell))))
-      table.replaceChildren(make("caption", {}, `${size(told.count)} rows; the first ${told.rows.length}:`),
+      p.table.replaceChildren(make("caption", {}, `${size(told.count)} rows; the first ${told.rows.length}:`),
         make("thead", {}, head), make("tbody", {}, ...rows))
     } else
       selects().forEach((one, k) => { one.value = told.columns[k].role })
   }
-  const send = async (name, content) => {  // the only thing that may be large, and in base64 alone
-    try { model.upload = `${++sent}\n${name}\n${await base64(content)}` }
+  const send = async (name, file) => {  // the only thing that may be large, and in base64 alone
+    try { model.upload = `${++sent}\n${name}\n${await base64(file)}` }
     catch { refuse("The browser cannot read this file. Choose it again, or paste its rows.") }
   }
-  const selects = () => [...table.querySelectorAll("select")]
+  const selects = () => [...p.table.querySelectorAll("select")]
 
   function show() {
     const told = model.told, known = told.columns.length > 0
-    const texts = [[words, model.form.words], [scaling, told.scaling], [said, model.busy ? "Reading …" : told.said.join(" ")],
-      [misfit, model.busy ? "" : told.misfit], [proposal, told.proposal], [offer, told.offer]]
-    for (const [element, now] of texts) element.textContent = now ?? ""
-    seen.hidden = !known
-    scaled.hidden = !known || !model.form.scales
+    p.words.textContent = model.form.words ?? ""
+    p.seen.hidden = !known
+    p.scaled.hidden = !known || !model.form.scales
     if (known) show_table(told)
-    scale.checked = told.scale
-    proposed.hidden = !told.offer
-    use.disabled = model.busy || !known || told.misfit !== ""
+    p.scale.checked = told.scale
+    p.scaling.textContent = told.scaling ?? ""
+    p.said.textContent = model.busy ? "Reading …" : told.said.join(" ")
+    p.misfit.textContent = model.busy ? "" : told.misfit
+    p.proposal.textContent = told.proposal
+    p.offer.textContent = told.offer
+    p.proposed.hidden = !told.offer
+    p.use.disabled = model.busy || !known || told.misfit !== ""
   }
 
   function refuse(words) {
-    said.textContent = ""
-    misfit.textContent = words
-    use.disabled = true
+    p.said.textContent = ""
+    p.misfit.textContent = words
+    p.use.disabled = true
   }
   const fits = (bytes) => {
     if (bytes <= model.most) return true
@@ -74,33 +88,76 @@ export function render({ model }) {
     return false
   }
 
-  dialog.onclose = () => {
+  const open = () => { in_use = false; if (!p.dialog.open) p.dialog.showModal() }
+  p.button.onclick = open
+  p.close.onclick = () => p.dialog.close()
+  p.dialog.onclose = () => {
     clearTimeout(waits)
     if (in_use) return  // a refusal opens it again as it was
-    file.value = text.value = shape = ""
+    p.file.value = p.text.value = shape = ""
     model.send_msg({ closed: true })
-    button.focus()
+    p.button.focus()
   }
-  dialog.onkeydown = (e) => { if (e.key !== "Escape") e.stopPropagation() }  // no keys of the page
-  file.onchange = () => {
-    const [given] = file.files
-    if (!given || !fits(given.size)) return
-    text.value = ""
-    send(given.name.replaceAll("\n", " ") || "table.csv", given)
+  p.dialog.onkeydown = (e) => { if (e.key !== "Escape") e.stopPropagation() }  // no keys of the page
+  p.file.onchange = () => {
+    const [file] = p.file.files
+    if (!file || !fits(file.size)) return
+    p.text.value = ""
+    send(file.name.replaceAll("\n", " ") || "table.csv", file)
   }
   const paste = () => {
-    const pasted = new Blob([text.value])
-    if (!text.value.trim() || !fits(pasted.size)) return
-    file.value = ""
+    const pasted = new Blob([p.text.value])
+    if (!p.text.value.trim() || !fits(pasted.size)) return
+    p.file.value = ""
     send("", pasted)
   }
-  text.oninput = () => { clearTimeout(waits); waits = setTimeout(paste, PASTE_MS) }
-  scale.onchange = () => model.send_msg({ scale: scale.checked })
+  p.text.oninput = () => { clearTimeout(waits); waits = setTimeout(paste, PASTE_MS) }
+  p.scale.onchange = () => model.send_msg({ scale: p.scale.checked })
+  p.offer.onclick = () => model.send_msg({ fit: true })
+  p.use.onclick = () => model.send_msg({ use: true })
   for (const name of ["told", "form", "busy"]) model.on(name, show)
-  model.on("closes", () => { in_use = true; dialog.close() })
+  model.on("closes", () => { in_use = true; p.dialog.close() })
   model.on("opens", open)
   show()
-  return make("div", {}, button, dialog)
+  return make("div", {}, p.button, p.dialog)
+}
+// == edit_data: A switch "Edit data"; while it is on, fields for an observation and two buttons do what clicks on the picture do.
+let numbered = 0
+
+export function render({ model }) {
+  const id = `edit-data-${++numbered}`
+  const box = make("input", { type: "checkbox", id, onchange: () => model.send_msg({ on: box.checked }) })
+  const hint = make("span", { class: "hint" }, "Click to add an observation; click an observation to remove it.")
+  const onsubmit = (event) => {
+    event.preventDefault()
+    model.send_msg({ add: inputs.map((input) => input.value.trim()) })
+  }
+  const fields = make("form", { class: "fields", onsubmit }), said = make("span", { class: "said", role: "status" })
+  const last = make("button", { onclick: () => model.send_msg({ last: true }) }, "Remove last")
+  let inputs = []
+
+  function field(name, k) {
+    const classes = ["0", "1"].map((value) => make("option", { value }, value))
+    const onchange = (e) => model.send_msg({ class: Number(e.target.value) })
+    if (model.classed && k === model.names.length - 1) return make("select", { "aria-label": name, onchange },
+      ...classes)
+    return make("input", { type: "text", inputmode: "decimal", "aria-label": name, autocomplete: "off", spellcheck: "false" })
+  }
+  function rebuild() {
+    inputs = model.names.map(field)
+    const labelled = inputs.map((input, k) => make("label", {}, `${model.names[k]} `, input))
+    fields.replaceChildren(...labelled, make("button", { type: "submit" }, "Add"), last)
+  }
+  function show() {
+    box.checked = model.editing
+    fields.hidden = hint.hidden = said.hidden = !model.editing
+    said.textContent = model.said
+  }
+  for (const name of ["names", "classed"]) model.on(name, rebuild)
+  for (const name of ["editing", "said"]) model.on(name, show)
+  rebuild()
+  show()
+  return make("div", { class: "bar" }, make("label", { class: "switch", for: id }, box, "Edit data"), hint, fields, said)
 }
 // == handles: Handles over the stage: dragged by the pointer or moved by arrow keys; the server draws what the target would be there.
 const EVERY_MS = 40, KEYS_REST_MS = 700, SHARE = 1 / 50, FINE = 1 / 250

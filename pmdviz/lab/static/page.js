@@ -65,10 +65,11 @@ function find(selector, root = document) {
 
 function take_tour() {
   const look = "position:fixed;z-index:1390;border:3px solid #E69F00;border-radius:8px;pointer-events:none"
-  const ring = make("div", { style: look }), heading = make("h2"), gone = new AbortController()
+  const ring = make("div", { style: look }), heading = make("h2")
   const words = make("p", { role: "status", style: "margin:0 0 12px" })
   const act = make("button", { onclick: () => STEPS[at][3](part()) }, "Do it for me")
-  const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ", make("button", { onclick: () => box.close() }, "End the tour"))
+  const end = make("button", { onclick: () => box.close() }, "End the tour")
+  const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ", end), gone = new AbortController()
   const part = () => find(STEPS[at][0]) ?? find(".brief input[type=range]")
   let at = 0, moved = false
   const place = () => {
@@ -85,10 +86,11 @@ function take_tour() {
     act.focus({ preventScroll: true })
   }
   const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
+  const done = () => at === 0 ? iteration() >= 20 : moved
   box.onkeydown = (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() }
   const hear = (e) => { if (at > 0 && e.composedPath()[0] === part()) moved = true }
   for (const name of ["change", "input"]) document.addEventListener(name, hear, { capture: true, signal: gone.signal })
-  const timer = setInterval(() => { place(); if (at === 0 ? iteration() >= 20 : moved) next() }, 300)
+  const timer = setInterval(() => { place(); if (done()) next() }, 300)
   box.addEventListener("close", () => { ring.remove(); clearInterval(timer); gone.abort() })
   document.body.append(ring, box)
   box.show()
@@ -152,10 +154,17 @@ export function render({ model }) {
     make("button", { class: "of-lab", onclick: () => ask("tour") }, "Tour")]
   const links = model.links.map(([title, href]) => make("a", { href, target: "_blank", rel: "noopener" }, title))
   const twin = (tab) =>  // on a phone, where the first pages are in the menu too
-    make("button", { role: "tab", class: "twin", "aria-selected": "false", onclick: () => choose(tab) }, tab.dataset.title)
+    make("button", { role: "tab", class: "twin", "aria-selected": "false", onclick: () => choose(tab) },
+      tab.dataset.title)
+  const place = (e) => {
+    opener.setAttribute("aria-expanded", e.newState === "open")
+    const at = opener.getBoundingClientRect()
+    Object.assign(others.style, { left: `${at.left}px`, top: `${at.bottom + 4}px` })
+  }
   const opener = make("button", { class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
-  const first_tabs = tabs.slice(0, IN_SIGHT), close = () => others.hidePopover(), ontoggle = () => put_beside(others, opener)
-  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto", ontoggle, onclick: close },
+  const first_tabs = tabs.slice(0, IN_SIGHT), close = () => others.hidePopover()
+  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto", ontoggle: place,
+    onclick: close },
     ...first_tabs.map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
   opener.popoverTargetElement = others
   const list = make("div", { role: "tablist", "aria-label": "Pages" }, ...first_tabs)
@@ -172,12 +181,18 @@ export function render({ model }) {
   go(named())
   return make("div", { class: "pages", onkeydown: walk }, make("b", { class: "brand" }, "pmdviz"), list, opener, others)
 }
-// == section: A heading of a long page, which is scrolled to by a press in the contents, or by the link that the page came by.
+// == sections: The headings of a long page: a click in the contents, or the link that the page came by, goes to one of them.
+const EVENT = "pmdviz-section"
 export function render({ model }) {
+  if (model.places.length) return contents(model)
   const heading = make("h2", { tabindex: -1 }, model.title)
-  const show = () => { stay(heading); heading.focus({ preventScroll: true }) }
-  if (model.opened) show()
-  model.on("opened", show)
+  window.addEventListener(EVENT, (e) => {
+    if (e.detail !== model.key || !heading.isConnected) return
+    heading.scrollIntoView({ block: "start" })
+    heading.focus({ preventScroll: true })
+  })
+  if (model.opened) stay(heading)
+  model.on("opened", () => { if (model.opened) stay(heading) })
   return heading
 }
 // The elements above it are still being laid out: its place is kept for a while, unless the user acts.
@@ -190,6 +205,14 @@ function stay(heading) {
   const timer = setInterval(go, 100)
   done.signal.addEventListener("abort", () => clearInterval(timer))
   setTimeout(() => done.abort(), 3000)
+}
+function contents(model) {
+  const go = (e, key) => {
+    e.preventDefault() // the address names the chosen run
+    window.dispatchEvent(new CustomEvent(EVENT, { detail: key }))
+  }
+  const link = ([key, title]) => make("a", { href: "#", onclick: (e) => go(e, key) }, title)
+  return make("nav", { "aria-label": "On this page" }, ...model.places.map(link))
 }
 // == inside: The panel of the lab: it draws what the server computes; a click on the stage selects one.
 export function render({ model }) {
@@ -227,8 +250,11 @@ export function render({ model }) {
   const show = () => list.replaceChildren(...model.entries.map(entry))
   opener.popoverTargetElement = list
   list.addEventListener("toggle", (e) => {
+    opener.setAttribute("aria-expanded", e.newState === "open")
     if (e.newState !== "open") return
-    put_beside(list, opener)
+    const at = opener.getBoundingClientRect(), above = at.top > innerHeight / 2
+    list.style.left = `${Math.min(at.left, innerWidth - list.offsetWidth - 8)}px`
+    list.style.top = `${above ? at.top - list.offsetHeight - 4 : at.bottom + 4}px`
     list.querySelector("button:enabled")?.focus()
   })
   list.addEventListener("keydown", (e) => {
@@ -288,15 +314,35 @@ export function render({ model }) {
   show()
   return make("div", { class: "chips" }, problem, method)
 }
+// == export_cards: Pictures of what a file can be; radio buttons, so arrow keys go from one to the next.
+const SKETCHES = { Film: "M4 8h40v24H4zM10 8v24M38 8v24M20 15l10 5-10 5z", "Page that plays": "M6 4h36v32H6zM6 11h36M19 17l10 6-10 6z",
+  "Page that runs the method": "M6 4h36v32H6zM6 11h36M12 17h24M12 24h24M12 31h24M18 15v4M28 22v4M22 29v4",
+  Picture: "M6 6h36v28H6zM6 30l11-12 8 8 6-5 11 9M33 12h.1", Data: "M6 6h36v28H6zM6 14h36M6 24h36M18 6v28M30 6v28" }
+let groups = 0
+export function render({ model }) {
+  const group = `export-${++groups}`, root = make("div", { class: "cards", role: "radiogroup", "aria-label": "What to save" })
+  const card = ([name, kinds]) => {
+    const choose = () => model.send_msg({ card: name })
+    const input = make("input", { type: "radio", name: group, value: name, "aria-label": name, onchange: choose })
+    const sketch = make("svg", { viewBox: "0 0 48 40", "aria-hidden": "true" }, make("path", { d: SKETCHES[name] }))
+    return make("label", {}, input, make("span", {}, sketch), make("b", {}, name), make("small", {}, kinds))
+  }
+  const show = () => { for (const input of root.querySelectorAll("input")) input.checked = input.value === model.chosen }
+  const draw = () => { root.replaceChildren(...model.cards.map(card)); show() }
+  model.on("cards", draw)
+  model.on("chosen", show)
+  draw()
+  return root
+}
 // == explain: Explanations of knobs and of the glossary's words; made once per page, and shared by all who write words.
 const explanations = (window.pmdvizExplanations ??= (() => {
   const glossary = GLOSSARY
   const keys = Object.fromEntries(Object.entries(glossary).flatMap(([key, term]) => term.forms.map((form) => [form, key])))
   const pattern = new RegExp(`\\b(${Object.keys(keys).sort((a, b) => b.length - a.length).join("|")})\\b`)
-  const box = document.body.appendChild(make("div", { class: "pmdviz-explain", role: "dialog", tabindex: -1, popover: "auto" }))
-  let anchor = null, pressed = null  // the button that it explains; that button, if the present press is on it
+  let box = null, anchor = null
 
-  const button = (words) => make("button", { class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
+  const button = (words) => make("button",
+    { class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
 
   // Write a text whose words of the glossary are buttons; while they stay the same, only the text between them changes.
   function write(at, text) {
@@ -309,25 +355,48 @@ const explanations = (window.pmdvizExplanations ??= (() => {
     }
     return at
   }
-  function open(from, title, lines, last) {
-    if (from === pressed || !from.isConnected) return
+  function close() {
+    box?.remove()
     anchor?.setAttribute("aria-expanded", "false")
+    box = anchor = null
+  }
+  function place() {
+    const at = anchor.getBoundingClientRect(), own = box.getBoundingClientRect()
+    const below = at.bottom + 6 + own.height <= window.innerHeight
+    box.style.left = `${Math.max(8, Math.min(at.left, window.innerWidth - own.width - 8))}px`
+    box.style.top = `${Math.max(8, below ? at.bottom + 6 : at.top - own.height - 6)}px`
+  }
+  function open(from, title, lines, last) {
+    const again = from === anchor && box?.dataset.title === title
+    close()
+    if (again || !from.isConnected) return
     anchor = from
     anchor.setAttribute("aria-expanded", "true")
-    box.setAttribute("aria-label", title)
-    box.classList.toggle("dark", Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128)  // light words: a page's theme, or a notebook's
-    box.replaceChildren(make("style", {}, STYLE), make("b", {}, title), ...lines.filter(Boolean).map((line) => write(make("p"), line)),
-      ...(last ? [make("p", { class: "last" }, last)] : []))
-    box.togglePopover(true)
-    put_beside(box, anchor)
+    const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128  // light words: a page's theme, or a notebook's
+    box = make("div", { class: `pmdviz-explain${dark ? " dark" : ""}`, role: "dialog", "aria-label": title, tabindex: -1,
+      popover: "manual", "data-title": title }, make("style", {}, STYLE), make("b", {}, title))
+    for (const line of lines.filter(Boolean)) box.append(write(make("p", {}), line))
+    if (last) box.append(make("p", { class: "last" }, last))
+    document.body.append(box)
+    box.showPopover?.()  // over the drawer of a phone, which lies above all else
+    place()
     box.focus({ preventScroll: true })
   }
-  document.addEventListener("pointerdown", (e) => { pressed = box.matches(":popover-open") && e.composedPath().includes(anchor) ? anchor : null }, true)
   document.addEventListener("click", (e) => {
     const from = e.composedPath()[0], term = glossary[from?.dataset?.term]
-    if (term) open(box.contains(from) ? anchor : from, term.title, [term.meaning, term.formula], `More: ${term.page}`)
+    if (term) open(box?.contains(from) ? anchor : from, term.title, [term.meaning, term.formula], `More: ${term.page}`)
   })
-  box.addEventListener("toggle", (e) => { if (e.newState === "closed") anchor.setAttribute("aria-expanded", "false") })
+  document.addEventListener("pointerdown", (e) => {
+    if (box && !e.composedPath().some((one) => one === box || one === anchor)) close()
+  }, true)
+  window.addEventListener("keydown", (e) => {  // before the page's own keys, for which Esc is Cancel
+    if (e.key !== "Escape" || !box) return
+    e.stopPropagation()
+    e.preventDefault()
+    const back = anchor
+    close()
+    back.focus()
+  }, true)
   return { write, open }
 })())
 // == frame: Once the document is there.
