@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
@@ -12,7 +11,7 @@ import numpy as np
 from pmdviz.engine.recipe import MAX_SEED, Recipe, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array
-from pmdviz.knobs import Knobs, documented, whole_number
+from pmdviz.knobs import Knobs, documented, named_after, whole_number
 from pmdviz.limits import limit
 from pmdviz.targets import Target
 
@@ -131,7 +130,7 @@ class Experiment(Generic[K]):
             if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if cls.name:
-            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Knobs"):
+            if own := named_after(cls, "Knobs"):
                 cls.Knobs = own
             EXPERIMENTS[cls.name] = cls()
             cls.Knobs.kind_words = f"knob of experiment {cls.name!r}:"

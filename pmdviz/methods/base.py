@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -14,7 +13,7 @@ from pmdviz.densities.density import Density, GaussianMixture, Points, effective
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Value, documented
+from pmdviz.knobs import Value, documented, named_after
 from pmdviz.methods.step import BatchKnobs, Grammar, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
@@ -87,7 +86,7 @@ class Method(Generic[State, Own]):
         """Enter a method that has a name; its docstring says title, `about`, `formula`, `what_moves` and `source`."""
         if not cls.name:
             return
-        if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Knobs"):
+        if own := named_after(cls, "Knobs"):
             cls.Knobs = own
         if "title" not in cls.__dict__:
             cls.title = (cls.__doc__ or "").partition("\n")[0].removesuffix(".")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,7 +14,7 @@ from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Knobs, Raw, documented
+from pmdviz.knobs import Knobs, Raw, documented, named_after
 from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density, read_only
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
 from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space, Tilted
@@ -132,7 +131,7 @@ class Target(Generic[Own]):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
-            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Options"):
+            if own := named_after(cls, "Options"):
                 cls.Options = own
             cls.Options.kind_words = f"option of target {cls.name!r}:"
 

@@ -56,13 +56,16 @@ class ComponentsScene(OverPosterior):
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Ellipses and shares, dots, and the exact posterior's regions."""
-        target = frame.target
+        target, m = frame.target, len(frame.weights)
         (left, right), _ = square(target.view_box, pair)
         dots = col.dot_columns(frame, pair, limit, posterior.LARGEST[frame.method.family])
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
         return col.StageColumns(
-            *(_exact(frame, pair), col.EMPTY_LINE, dots, len(dots["x"]), len(frame.weights)),
+            exact=_exact(frame, pair),
+            particles=dots,
+            drawn=len(dots["x"]),
+            num_particles=m,
             prior=posterior.prior_lines(target, pair),
             paths=_ellipses(mixture, rows, list(pair)),
             words=_shares(mixture, rows[:NUMBERED], list(pair), APART * (right - left)),

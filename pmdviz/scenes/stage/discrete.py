@@ -268,11 +268,13 @@ class QuantileBinsScene(Scene):
         half = np.minimum(0.45 * (right - left), WIDE / reach)
         each = bins.num_bins // len(exact)  # bins that share a value's probability
         dots = _dots(frame, reach, limit)
-        target_bars = _bars(middle - half, middle, exact[value] / each / high)
-        drawn_exact = col.joined([col.curve_columns(x / reach, steps / top), target_bars])
-        approximate = _bars(middle, middle + half, _shares(frame, bins) / high)
+        bars = _bars(middle - half, middle, exact[value] / each / high)
         return col.StageColumns(
-            *(drawn_exact, approximate, dots, len(dots["x"]), m),
+            exact=col.joined([col.curve_columns(x / reach, steps / top), bars]),
+            approximate=_bars(middle, middle + half, _shares(frame, bins) / high),
+            particles=dots,
+            drawn=len(dots["x"]),
+            num_particles=m,
             image=_shaded(at, len(exact)),
             prior=col.curve_columns(x / reach, base / top) if m else col.EMPTY_LINE,
             words=col.Words.at(*((x, TOP - 0.08, f"{bins.values[k]:g}") for x, k in zip(middle, value, strict=True))),
@@ -416,8 +418,7 @@ class TopicsScene(Scene):
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Square cells."""
-        rows, columns = _size_in_cells(target)
-        return around_cells(rows, columns)
+        return around_cells(*_size_in_cells(target))
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which tile is which."""
