@@ -13,7 +13,6 @@ import sys
 import time
 import traceback
 import warnings
-from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
@@ -89,20 +88,16 @@ class SecurityHeaders(OutputTransform):
 
 # Pages are built one at a time, with the event loop free between them for frames and new connections.
 #
-# The queue is bounded, and senders who have hung up lose their turn. As long as no browser has the pages of late, the
-# loop rests longer after each: those who play keep four fifths of it.
+# The queue is bounded, and senders who have hung up lose their turn. Pages pay for the time that they hold the loop.
+# They get it back once a browser has them: pages that no browser keeps take a fifth of the loop at most.
 
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
 DOOR, INSIDE = "door", "inside"  # lanes
 MOST_WAITING = 40  # a class comes at once
-RECENT = 6  # pages by which it is judged whether anybody wants them
-SPARED = 1  # of these that may be on their way, or be closed at once
-IN_VAIN = 4.0  # times as long as a page took the loop rests, where no browser has any of these
-REMEMBERED_S = 60.0  # since a page was closed at once: others who do the same wait as if they were in vain
-LONGEST_REST_S = 4.0
-GRACE_S = 0.3  # before such a page is begun: senders who hang up are mostly gone by then
+PAID = (0.2, 2.0)  # seconds of the loop that pages may take per second, and at once
+GRACE_S = 0.3  # before a page is begun where that is used up: senders who hang up are mostly gone by then
 
 
 class Full(Exception):
@@ -114,32 +109,28 @@ class Gone(Exception):
 
 
 class Built:
-    """A page that was handed out; `wanted`: a browser has it."""
+    """A page that was handed out, and what it cost; a browser that keeps it has that paid back."""
 
-    wanted = False
+    def __init__(self, queue: _Queue) -> None:
+        self._queue, self._cost, self.kept = queue, queue.took, False
+
+    def keep(self, kept: bool) -> None:
+        """A browser has it, or has given it up at once."""
+        if kept != self.kept:
+            self.kept = kept
+            self._queue.paid.owed(-self._cost if kept else self._cost)
 
 
 class _Queue:
     def __init__(self) -> None:
         self.lock, self.waiting = asyncio.Lock(), 0
-        self.recent: deque[Built] = deque(maxlen=RECENT)
-        self.closed: deque[float] = deque(maxlen=RECENT)  # when pages were closed at once
+        self.paid, self.took = Bucket(*PAID), 0.0  # s that the last page held the loop
 
-    @property
-    def vain(self) -> int:
-        """How many pages of late no browser has or wanted for long, but for those that are spared."""
-        closed = sum(time.monotonic() - at < REMEMBERED_S for at in self.closed)
-        return max(0, sum(not page.wanted for page in self.recent) - SPARED, closed - SPARED)
-
-    def rest(self, took: float) -> float:
-        """Seconds after a page that held the loop for so many seconds."""
-        return min(max(REST_S, IN_VAIN * took * self.vain / (RECENT - SPARED)), LONGEST_REST_S)
-
-    async def release(self, took: float) -> None:
-        """Let the next one build, in a while; sooner where browsers come."""
-        began = time.monotonic()
-        while time.monotonic() - began < self.rest(took):
-            await asyncio.sleep(min(REST_S, LOOK_S))
+    async def release(self) -> None:
+        """Let the next one build, in a while; sooner where browsers keep what they get."""
+        await asyncio.sleep(REST_S)
+        while self.paid.owed(0.0) > 0:
+            await asyncio.sleep(LOOK_S)
         self.lock.release()
 
 
@@ -165,7 +156,7 @@ async def turn(
         raise Full
     queue.waiting += 1
     try:
-        if bounded and queue.vain:
+        if bounded and queue.paid.owed(0.0) > 0:
             await asyncio.sleep(GRACE_S)
         await queue.lock.acquire()
     finally:
@@ -177,24 +168,21 @@ async def turn(
     try:
         yield
     finally:
-        _tasks.add(task := asyncio.ensure_future(queue.release(time.monotonic() - began)))
+        if lane == DOOR:
+            queue.took = time.monotonic() - began
+            queue.paid.owed(queue.took)
+        _tasks.add(task := asyncio.ensure_future(queue.release()))
         task.add_done_callback(_tasks.discard)
 
 
 def built() -> Built:
     """A page is handed out."""
-    _queue().recent.append(page := Built())
-    return page
+    return Built(_queue())
 
 
-def are_wanted() -> bool:
-    """Whether browsers have the pages of late."""
-    return not _queue().vain
-
-
-def closed_at_once() -> None:
-    """A browser had a page for a moment only."""
-    _queue().closed.append(time.monotonic())
+def may_build_ahead() -> bool:
+    """Whether the loop has time for a page that nobody has asked for."""
+    return not _queue().paid.owed(0.0)
 
 
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
@@ -223,14 +211,13 @@ class Place:
     def enter(self, socket: SocketHandler) -> None:
         """A browser has it."""
         self.open.add(socket)
-        self.page.wanted = True
+        self.page.keep(True)
 
     def leave(self, socket: SocketHandler) -> None:
-        """A connection is gone; a page that was closed at once was not wanted."""
+        """A connection is gone; a page that was closed at once was not kept."""
         self.open.discard(socket)
-        if not self.open and self.page.wanted and time.monotonic() - self._began < AT_ONCE_S:
-            self.page.wanted = False
-            closed_at_once()
+        if not self.open and time.monotonic() - self._began < AT_ONCE_S:
+            self.page.keep(False)
 
 
 def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) -> None:
@@ -344,7 +331,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         session = session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
-        place = _places.setdefault(session, Place(Built()))
+        place = _places.setdefault(session, Place(built()))
         if len(place.open) >= MAX_SOCKETS:
             return f"its session has {MAX_SOCKETS} open"
         if not place.opened.take():

@@ -35,7 +35,7 @@ from pmdviz.lab.panel_internals import locked
 from pmdviz.lessons.reading import offer_lessons
 from pmdviz.limits import LIMITS, limit, set_limits
 from pmdviz.serve import handlers, pages, server_internals
-from pmdviz.serve.handlers import GAP_S, are_wanted, turn
+from pmdviz.serve.handlers import GAP_S, may_build_ahead, turn
 from pmdviz.serve.pages import docs_routes, essay_routes, offer_docs, session_page
 from pmdviz.serve.server_internals import ApplicationContext, BokehTornado, ServerSession
 from pmdviz.targets import custom
@@ -362,7 +362,7 @@ async def _another(application: BokehTornado, context: ApplicationContext) -> Se
 
 def _is_wanted() -> bool:
     somebody = len(pages.open_pages) > len(_spares)  # then one is enough
-    return are_wanted() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
+    return may_build_ahead() and not pages.is_full() and len(_spares) < (1 if somebody else limit("spare_pages") or 1)
 
 
 def _signing(application: BokehTornado) -> dict[str, bytes | bool | None]:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 
 import pytest
 
@@ -114,10 +115,29 @@ async def test_who_has_hung_up_and_who_comes_when_it_is_full_gets_nothing(monkey
     assert order == ["a", "tab", "c", "d"] and [type(one) for one in outcomes if one] == [handlers.Gone]
 
 
+async def test_pages_that_no_browser_keeps_use_up_their_share_of_the_loop(monkeypatch):
+    monkeypatch.setattr(handlers, "PAID", (1e-9, 0.05))
+    monkeypatch.setattr(handlers, "REST_S", 0.0)
+
+    async def page():
+        async with handlers.turn():
+            time.sleep(0.03)
+        return handlers.built()
+
+    one = await page()
+    assert handlers.may_build_ahead()
+    one.keep(True)
+    two = await page()
+    assert handlers.may_build_ahead(), "the first one was paid back"
+    one.keep(False)
+    assert not handlers.may_build_ahead(), "closed at once"
+    two.keep(True)
+    assert handlers.may_build_ahead()
+
+
 async def test_where_pages_were_in_vain_a_sender_who_hangs_up_soon_gets_none(monkeypatch):
     monkeypatch.setattr(handlers, "GRACE_S", 0.05)
-    for _ in range(handlers.RECENT):
-        handlers.built()
+    monkeypatch.setattr(handlers, "PAID", (0.2, -1.0))
     hung_up = []
     asyncio.get_running_loop().call_later(0.01, hung_up.append, True)
     with pytest.raises(handlers.Gone):
