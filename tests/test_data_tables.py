@@ -1,28 +1,34 @@
-"""Tables that a person brings: what is read of a text, and what a table is called."""
+"""Tables that a person brings, and files that are written whole or not at all."""
 
 import builtins
 import codecs
+import errno
 import gc
 import json
 import os
 import pickle
+import threading
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import pmdviz
 from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, read_cells
 from pmdviz.data.tables import Table, file_name, held, hold, holding, packed, tables_in, texts_in
 from pmdviz.errors import InputError
+from pmdviz.experiments import workers
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, static_text, write_text
 from tests.support.hostile_tables import hostile_files
 from tests.support.tables import refused
 
 LONGEST_SENTENCE = 300
-finite = st.floats(allow_nan=False, allow_infinity=False)
+finite_numbers = st.floats(allow_nan=False, allow_infinity=False)
 rows_of = st.integers(1, 4).flatmap(
-    lambda k: st.lists(st.lists(finite, min_size=k, max_size=k), min_size=1, max_size=6)
+    lambda k: st.lists(st.lists(finite_numbers, min_size=k, max_size=k), min_size=1, max_size=6)
 )
 names = st.text(st.characters(), max_size=60)
 
@@ -47,7 +53,7 @@ def test_the_digits_change_when_a_number_does(rows, data):
     table = hold("x.csv", [f"c{k}" for k in range(rows.shape[1])], rows)
     at = tuple(data.draw(st.integers(0, n - 1)) for n in rows.shape)
     changed = rows.copy()
-    changed[at] = data.draw(finite.filter(lambda value: value != rows[at]))
+    changed[at] = data.draw(finite_numbers.filter(lambda value: value != rows[at]))
     other = hold("x.csv", table.columns, changed)
     assert other.pin != table.pin and other.name == table.name
     assert hold("y.csv", table.columns, rows).pin.partition("#")[2] == table.pin.partition("#")[2]
@@ -65,12 +71,9 @@ def test_names_of_columns_can_be_shown_and_none_is_a_number_or_a_formula(columns
             float(name)
 
 
-def test_a_table_with_too_many_rows_is_refused():
+def test_names_of_files_and_too_many_rows():
     assert len(hold("long.csv", ["x"], np.zeros((MOST_ROWS, 1))).rows) == MOST_ROWS
     refused("at most 100,000 rows", hold, "longer.csv", ["x"], np.zeros((MOST_ROWS + 1, 1)))
-
-
-def test_a_name_of_a_file_is_a_name_alone():
     for name, expected in [
         ("../../etc/x.csv", "x.csv"),
         ("C:\\data\\heights.txt", "heights.csv"),
@@ -84,7 +87,7 @@ def test_a_name_of_a_file_is_a_name_alone():
         assert file_name(name) == expected == file_name(expected)
 
 
-def test_a_table_is_held_while_somebody_keeps_it_and_where_it_arrives():
+def test_a_table_is_held_while_somebody_keeps_it_and_found_wherever_work_names_it():
     table = hold("kept.csv", ["a"], [[1.0], [2.5]])
     pin = table.pin
     assert hold("kept.csv", ["a"], [[1], [2.5]]) is table and held(pin) is table
@@ -96,9 +99,6 @@ def test_a_table_is_held_while_somebody_keeps_it_and_where_it_arrives():
     assert held(pin) is None
     arrived = pickle.loads(sent)
     assert isinstance(arrived, Table) and held(pin) is arrived
-
-
-def test_tables_are_found_wherever_a_piece_of_work_names_them():
     tables = [hold(f"{k}.csv", ["a"], [[float(k)]]) for k in range(4)]
     a, b, c, d = (table.pin for table in tables)
     piece = {"options": {"data": a}, "more": [(b, 3), None]}, partial(max, c, key=d), 7
@@ -223,3 +223,96 @@ def test_units_go_with_a_table_into_its_pin_and_a_recipe():
     for content in [*({**plain[pin], "units": one} for one in units), *broken]:
         with pytest.raises(InputError, match="units|digits|CSV text"), holding({pin: content}):
             pass
+
+
+ROW = {"m": 1}
+
+
+def write_plain(path):
+    write_text(str(path), "hello")
+
+
+def write_table(path):
+    with workers.Table(path, {"m": int}) as table:
+        table.add(ROW)
+
+
+def write_export(path):
+    pmdviz.run(target="gaussian", num_particles=5, budget=40, floor=False).export(path)
+
+
+WRITTEN = {"text": (write_plain, "x.json"), "table": (write_table, "x.csv"), "export": (write_export, "x.py")}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_link_stays_a_link_and_what_it_names_is_replaced(tmp_path, kind):
+    write, name = WRITTEN[kind]
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").mkdir()
+    far, near = tmp_path / "far" / name, tmp_path / "near" / name
+    near.symlink_to(far)
+    for _ in range(2):  # the first time it names nothing yet
+        write(near)
+        assert near.is_symlink() and not far.is_symlink() and far.stat().st_size > 0
+        assert os.listdir(far.parent) == os.listdir(near.parent) == [name]
+
+
+def test_a_fifo_gets_a_text_while_it_is_read_and_is_not_waited_for_as_a_table(tmp_path):
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_text(str(fifo), "x" * 1_000_000)
+    reader.join(30)
+    assert got == ["x" * 1_000_000 + "\n"]
+    os.mkfifo(tmp_path / "t.csv")
+    refused(r"cannot read '.*t.csv' as a table of a sweep: it is not a regular file", write_table, tmp_path / "t.csv")
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "t.csv"]
+
+
+def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise KeyboardInterrupt
+    with pytest.raises(InputError, match=r"cannot write '.*x': the disk is full"), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "old"
+
+
+PLACES = {
+    "file/x.json": "Not a directory|no such folder",
+    "n" * 300: "File name too long",
+    "nowhere/x.json": "No such file|no such folder",
+    "folder": "Is a directory|it is a folder",
+    "loop": "Too many levels",
+}
+
+
+def test_a_place_or_a_name_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for write, (name, words) in product((write_plain, check_writable), PLACES.items()):
+        with pytest.raises(InputError, match=f"cannot write .*: .*({words})") as error:
+            write(tmp_path / name)
+        assert "\n" not in str(error.value) and sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert file_path("~/x.json") == tmp_path / "x.json"
+    check_text_path("-")
+    check_text_path(None)
+    refused("got ''", check_text_path, "")
+    for path in ("", ".", "..", "a\0b", "\ud800", 3, None, b"x", [], "folder/.."):
+        refused("a file needs a path that ends in its name", file_path, path)
+
+
+def test_nothing_that_json_lacks_is_left_in_mappings_and_lists(tmp_path):
+    given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
+    assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}
+    file = tmp_path / "a.js"
+    file.write_text("// == one: what it does\nlet a\n// == two\nlet b\n/* == three */\nlet c\n", encoding="utf-8")
+    assert static_text(file).count("let") == 3
+    assert static_text(file, "three", "one") == "let c\nlet a\n"
+    with pytest.raises(KeyError, match="four"):
+        static_text(file, "four")

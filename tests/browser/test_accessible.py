@@ -4,9 +4,8 @@ import re
 
 import pytest
 
-from tests.browser.conftest import axe
 from tests.browser.test_race import to_race
-from tests.support.browser import close_sheet, open_sheet
+from tests.support.browser import axe, close_sheet, open_sheet
 
 pytestmark = pytest.mark.ci
 
@@ -18,7 +17,6 @@ PLACES = ("a link that cannot be read", "after Play", *SHEETS, "export", "inside
 
 
 def look(lab, place):
-    """Go where a page or a dialog is seen."""
     page = lab.page
     if place == "Race":
         to_race(lab)
@@ -69,7 +67,6 @@ def open_dialog(lab, place):
 
 
 def leave(lab, place):
-    """Close what lies over the page."""
     if place in DIALOGS:
         lab.page.keyboard.press("Escape")
         lab.page.get_by_role("dialog").locator("visible=true").first.wait_for(state="detached")

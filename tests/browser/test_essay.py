@@ -3,7 +3,8 @@
 import pytest
 
 from pmdviz.essay.pictures import PICTURES, kept
-from tests.browser.conftest import SIZE, axe
+from tests.browser.conftest import SIZE
+from tests.support.browser import axe
 
 pytestmark = pytest.mark.ci
 
@@ -26,7 +27,6 @@ def essay(server, browser):
 
 
 def seen(page, name):
-    """The numbers and the pixels of a picture."""
     figure, pixels = page.locator(f"#picture-{name}"), "each => each.map((one) => one.toDataURL())"
     return figure.locator("figcaption output").all_inner_texts(), figure.locator("canvas").evaluate_all(pixels)
 

@@ -14,7 +14,6 @@ FORMER_JS = "names => { window.former = names.map((name) => pmdviz.find(`#knob-$
 
 
 def made(lab, suffix, path, **options):
-    """Choose a kind of file, type its options, export and download it."""
     box = lab.page.get_by_label("Kind of file")
     title = next(t for t in box.locator("option").all_inner_texts() if t.startswith(suffix.upper() + ":"))
     if box.evaluate("box => box.selectedOptions[0].innerText") != title:  # what is typed into the form before is lost

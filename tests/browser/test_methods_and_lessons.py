@@ -14,7 +14,6 @@ PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touc
 
 
 def at(lab, name):
-    """Go to a page and wait until it has been built."""
     lab.go(name)
     lab.page.locator(f".pmdviz-{name.lower()} button").first.wait_for(timeout=60_000)
 

@@ -7,7 +7,8 @@ import pytest
 from pmdviz.experiments.theory import RecurrenceKnobs
 from pmdviz.lab.links import experiment_query
 from pmdviz.lab.panels.sharing import Choice, asked_of
-from tests.browser.conftest import Lab, axe
+from tests.browser.conftest import Lab
+from tests.support.browser import axe
 
 pytestmark = pytest.mark.ci
 

@@ -55,14 +55,11 @@ def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
     assert (OUTCOME in role_names(form)) == bool(form.outcome)
 
 
-def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
+def test_rows_and_roles_are_taken_as_a_target_needs_them():
     before = (INPUT, OUTCOME, LEAVE_OUT)
     assert settled((INPUT, OUTCOME, OUTCOME), before, NUMBER) == (INPUT, LEAVE_OUT, OUTCOME)
     assert settled((INPUT, OUTCOME, INPUT), before, NUMBER) == (INPUT, OUTCOME, INPUT)
     assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
-
-
-def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_are_scaled():
     found = taken(PEOPLE, ONE)
     np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
     assert (found.columns, found.said) == (("height",), ("1 row with missing values is left out.",))
@@ -129,8 +126,6 @@ def test_an_observation_that_is_added_has_the_units_of_the_table_and_edits_keep_
     assert clicked.units == table.units and clicked.rows.tolist() == after.rows.tolist()
 
 
-# The dialog.
-
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
 TABLE = "age,dose,got better\n" + "\n".join(f"{30 + k},{k % 7},{'yes' if k % 3 else 'no'}" for k in range(40))
 HOSTILE = {
@@ -142,7 +137,6 @@ HOSTILE = {
 
 
 def played(**settings):
-    """A lab that has its first picture."""
     return playing_lab(**{"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}, **settings})
 
 

@@ -248,7 +248,13 @@ def test_so_it_does_on_every_target(check, name):
             check(METHODS[name], target, {})
 
 
-def test_a_pair_that_does_not_fit_says_what_is_missing():
+def test_every_method_says_what_it_is_and_what_a_target_lacks_for_it():
+    assert all(
+        find_method(name) is one and one.name == name and one.title and one.source for name, one in METHODS.items()
+    )
+    for name in ("pdm", None, [], {}, 3):
+        refused("unknown method", find_method, name)
+
     class Steep(type(METHODS["pmd"])):
         name = ""
         requires = frozenset({"gradient"})
@@ -257,14 +263,6 @@ def test_a_pair_that_does_not_fit_says_what_is_missing():
     target.declared = frozenset()
     words = "needs a gradient of its log density, which target 'gaussian' does not offer"
     refused(words, Steep().check_pair, target, METHODS["pmd"].Knobs.checked({}))
-
-
-def test_every_method_says_what_it_is_and_an_unknown_one_is_an_error_of_input():
-    assert all(
-        find_method(name) is one and one.name == name and one.title and one.source for name, one in METHODS.items()
-    )
-    for name in ("pdm", None, [], {}, 3):
-        refused("unknown method", find_method, name)
 
 
 @looped("name", [name for name, method in METHODS.items() if "batches" in method.Knobs.specs()])

@@ -63,11 +63,15 @@ def test_langevin_draws_of_two_topics_have_the_posteriors_means():
     assert np.abs(exact - same_topic(np.full((3, 2), 1.5))).max() > 0.05, "the data say something"
 
 
-def test_a_batch_of_online_vb_stands_for_all_documents():
+def test_a_batch_stands_for_all_data_and_batches_come_to_their_optimum():
     options = {"num_data": 12, "length": 5}
     session = session_of("online_vb", options=options, batch_size=3, eta=1.0, n0=0.0)
     natural, beta = session.advance(1).state.natural[0], session.target.options.beta
     assert (natural - beta).sum() == pytest.approx(12 * 5, rel=1e-9)
+    whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
+    parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
+    assert np.array_equal(whole.particles, parts.particles)
+    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
 
 
 def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
@@ -140,21 +144,11 @@ def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
         np.testing.assert_allclose(session.advance(1).weights, expected, rtol=1e-6)
 
 
-def test_the_posterior_of_the_target_is_that_of_its_log_joint():
+def test_a_process_has_the_posterior_of_its_log_joint_and_a_subset_that_of_its_rows():
     target = make_target("sparse_gp", dim=6, num_data=50)
     exact, rng = target.exact, np.random.default_rng(0)
     points = exact.sample(rng, 8)
     np.testing.assert_allclose(target.log_joint(points) - exact.log_density(points), exact.log_z, rtol=1e-9)
-
-
-def test_steps_on_batches_come_to_the_optimum_of_all_data():
-    whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
-    parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
-    assert np.array_equal(whole.particles, parts.particles)
-    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
-
-
-def test_a_subset_is_the_process_of_its_rows():
     session = process_session("subset_gp", options={"noise_variance": 0.1}, subset_size=25, batch_size=10)
     frame, target = session.advance(100), session.target
     inputs = target.inducing_inputs(frame.state.particles[0])[:, 0]

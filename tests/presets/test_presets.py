@@ -13,6 +13,9 @@ import pytest
 from joblib import parallel_config
 
 import pmdviz
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
@@ -21,6 +24,7 @@ from pmdviz.presets import (
     EXPERIMENT_PRESETS,
     MEASURES,
     PRESETS,
+    Hint,
     RunScope,
     contradictions,
     diagnose,
@@ -29,8 +33,41 @@ from pmdviz.presets import (
     names_of,
 )
 from pmdviz.scenes.trace_columns import GROUPS
-from tests.support.presets import NEVER, failures, run_of
 from tests.support.tables import refused
+
+NEVER = 10**9
+
+
+def run_of(recipe: Recipe, hint: Hint | None = None, metrics_every: int | None = NEVER) -> Run:
+    """The run of a preset's recipe, or of one of its hints, to the end of its budget.
+
+    With `metrics_every` None it has the history that a page has.
+    """
+    hint = hint or Hint("")
+    recipe = recipe.replaced(
+        budget=recipe.budget if hint.budget is None else hint.budget,
+        target_options={**recipe.target_options, **hint.options},
+    )
+    session = Session(recipe, metrics_every)
+    while not session.done and session.frame.spent < hint.after * recipe.budget:
+        session.advance(1)
+    if hint.knobs:
+        session.set(**hint.knobs)
+    if hint.after == 0:  # nothing has run: they become the recipe's own
+        session = Session(session.recipe, metrics_every)
+    while not session.done:
+        session.advance(NEVER)
+    return session.run
+
+
+def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str]:
+    """Why an expression does not hold of a run: [itself with its values]; [] where it holds.
+
+    `own` is the run that ratios compare it with, the preset's own. Raises InputError for an unknown name.
+    """
+    scope = RunScope(run, own)
+    return [] if expected.holds(scope) else [expected.why(scope)]
+
 
 FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")
@@ -53,7 +90,6 @@ def own_run(name, ahead):
 
 
 def said_of(preset, run, own=None):
-    """The diagnosis of a run: one plain sentence."""
     scope = RunScope(run, own)
     assert not contradictions(preset.diagnosis, scope)
     words = diagnose(preset.diagnosis, scope)
@@ -62,7 +98,6 @@ def said_of(preset, run, own=None):
 
 
 def show_what_they_promise(preset, run):
-    """Assert it of a preset and its own run."""
     asked = [preset.check, *preset.diagnosis, *(hint.expect for hint in preset.hints if hint.expect is not None)]
     unknown = frozenset().union(*(one.names for one in asked)) - {*names_of(run, ratios=True)}
     assert not unknown, f"no name of a run: {sorted(unknown)}"

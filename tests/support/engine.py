@@ -70,7 +70,6 @@ def sized_targets(*needs: str) -> list[str]:
 
 
 def compiled_targets() -> list[str]:
-    """Those of them whose gradient is compiled into steps of many chains."""
     return [name for name in sized_targets("gradient") if default_target(name).model is not None]
 
 

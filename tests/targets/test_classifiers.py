@@ -133,7 +133,7 @@ def test_a_pickle_and_what_is_too_large_packed_or_unpacked_are_refused(tmp_path,
     )
 
 
-def test_density_and_predictions_are_those_of_the_formula():
+def test_softmax_has_the_density_and_the_classes_of_its_formula():
     rng = np.random.default_rng(0)
     target = make_target("softmax", num_data=30, num_classes=4, num_inputs=3)
     theta, rows = target.sample_prior(rng, 5), target.data
@@ -146,9 +146,6 @@ def test_density_and_predictions_are_those_of_the_formula():
     far = np.full((1, 16), 1e4)
     far[0, :4] = -1e4
     assert np.isfinite(target.class_probabilities(far, rows)).all()
-
-
-def test_simulated_classes_have_their_probabilities():
     target = make_target("softmax", num_data=1)
     theta = np.array([0.0, 0, 0, 1, 0, 0, -1, 0, 0])
     rows = target.simulate(np.random.default_rng(2), theta, 40_000)
@@ -199,15 +196,12 @@ class Oblique:
         return self.log_joint(theta) + 0.5 * (theta**2).sum(axis=1) / 9
 
 
-def test_the_chains_find_a_gaussian():
+def test_gp_classification_finds_a_gaussian_by_chains_and_two_unknowns_on_a_grid():
     chains = metropolis.metropolis_chains(Oblique())
     made, sd = DrawsReference(chains), np.sqrt(np.diag(Oblique.known.cov))
     assert (np.abs(made.mean - Oblique.known.mean) / made.mean_error).max() < 6  # of eight chains: a t distribution
     assert (made.mean_error / sd).max() < 0.04
     np.testing.assert_allclose(made.cov / np.outer(sd, sd), [[1, 0.9], [0.9, 1]], atol=0.1)
-
-
-def test_two_unknowns_are_known_on_a_grid():
     target = make_target("gp_classification", columns=1, num_rows=12)
     theta = target.sample_prior(np.random.default_rng(0), 20_000)
     weights = np.exp(target.log_likelihood(theta, target.data_rows))
@@ -224,7 +218,7 @@ def glass():
 
 
 @pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
-def test_the_file_of_glass(tmp_path):
+def test_the_files_of_glass_and_of_susy(tmp_path):
     songs_table = glass()
     given = {
         "data": str(written(tmp_path / "glass.data", songs_table)),
@@ -242,9 +236,6 @@ def test_the_file_of_glass(tmp_path):
     )
     words = "are of one class: class 1 is above class_above = 0.5, .* between 1 and 7"
     refused(words, make_target, "gp_classification", **given)
-
-
-def test_the_file_of_susy_has_its_class_in_front(tmp_path):
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50)
     rows = np.column_stack([y, rng.standard_normal((50, 18)) + y[:, None]])
@@ -280,7 +271,7 @@ def test_a_streamed_file_is_the_table_scaled(tmp_path, monkeypatch, block):
     np.testing.assert_allclose(songs.scaled_songs(rows, "t"), expected, atol=1e-12)
 
 
-def test_a_bad_table_gets_a_sentence(tmp_path):
+def test_a_table_of_songs_that_is_bad_missing_or_large_gets_a_sentence(tmp_path):
     holes = songs_table()
     holes[8, 2] = np.nan
     for rows, words in [
@@ -298,9 +289,6 @@ def test_a_bad_table_gets_a_sentence(tmp_path):
     assert len(target.data) + len(target.test_data) == 49
     written(tmp_path / "bad.csv", songs_table()[:, :81])  # a table of something else than songs, its outcome last
     assert make_target("song_years", **given).data.shape == (20, 81)
-
-
-def test_a_missing_and_a_large_file_get_a_sentence(tmp_path):
     refused("cannot be read", songs.packed_songs, tmp_path / "none.csv", tmp_path / "out.npy")
     with (tmp_path / "large.csv").open("wb") as file:
         file.truncate(songs.MOST_BYTES + 1)  # sparse: it takes no room

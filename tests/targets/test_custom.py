@@ -429,7 +429,7 @@ def heights(place):
     return custom_targets.offered()["heights"]
 
 
-def test_it_is_loaded_by_its_place_once_and_found_by_its_name_and_by_the_environment(heights, monkeypatch):
+def test_a_custom_target_that_is_registered_or_offered_is_found_by_its_name(heights, monkeypatch):
     assert os.environ[custom_targets.VARIABLE] == "own_models:target"
     assert get_target("heights", {}) is heights is custom_targets.offered()["heights"]
     assert "heights" in custom_targets.titles() and custom_targets.names() == {"heights": "heights"}
@@ -437,9 +437,20 @@ def test_it_is_loaded_by_its_place_once_and_found_by_its_name_and_by_the_environ
     refused("target_options go with the name of a built-in target", Recipe, "heights", target_options={"dim": 2})
     monkeypatch.setenv(custom_targets.VARIABLE, "own_models:heights")
     assert Recipe.from_json(Recipe("heights").to_json()).custom is custom_targets.offered()["heights"] is not heights
+    monkeypatch.setattr(custom_targets, "_registered", {})
+    first, second = custom(name="dose"), custom(name="dose")
+    assert pmdviz.register_target(first) is first is get_target("dose") is pmdviz.target("dose")
+    assert "dose" in pmdviz.list_targets() and "dose" in custom_targets.titles()
+    recipe = Recipe("dose", num_particles=50, budget=200)
+    assert pmdviz.run(recipe).target is first
+    assert Recipe.from_json(recipe.to_json()).custom is Recipe.from_link(recipe.to_link()).custom is first
+    assert pmdviz.register_target(second) is second is get_target("dose")
+    refused("takes a target made with pmdviz.custom_target, not 'mixture'", pmdviz.register_target, "mixture")
+    refused("the server offers another target with the name 'heights'", pmdviz.register_target, custom(name="heights"))
+    assert get_target("heights") is heights
 
 
-def test_a_link_and_a_file_open_where_it_is_offered_and_say_elsewhere_what_is_missing(heights, monkeypatch):
+def test_a_link_and_a_file_open_where_it_is_offered_and_another_of_its_name_is_not_taken(heights, monkeypatch):
     recipe, race = Recipe("heights", num_particles=50), RaceRecipe.checked("pmd,smc", "heights")
     text, race_text = recipe.to_link(), race.to_link()
     assert Recipe.from_link(text) == recipe and Recipe.from_link(text).custom is heights
@@ -452,9 +463,6 @@ def test_a_link_and_a_file_open_where_it_is_offered_and_say_elsewhere_what_is_mi
         assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
     for shared in (recipe, race):
         refused("a link cannot hold your own target 'heights'", shared.to_link)
-
-
-def test_another_target_of_that_name_is_not_taken_for_it_nor_a_link_to_one(heights, monkeypatch):
     other = sys.modules["own_models"].heights()
     assert custom_targets.choice_of(heights) == "heights" and custom_targets.choice_of(other) is other
     refused("a link cannot hold your own target 'heights'", Recipe(other).to_link)
@@ -533,17 +541,3 @@ def test_the_correlated_gaussian_is_what_it_says():
     assert target.exact.log_z == 0.0
     for bad in (-1.0, 1.0):
         refused("correlation must be", make_target, "correlated_gaussian", correlation=bad)
-
-
-def test_a_registered_target_is_found_by_its_name_everywhere_and_may_be_replaced(heights, monkeypatch):
-    monkeypatch.setattr(custom_targets, "_registered", {})
-    first, second = custom(name="dose"), custom(name="dose")
-    assert pmdviz.register_target(first) is first is get_target("dose") is pmdviz.target("dose")
-    assert "dose" in pmdviz.list_targets() and "dose" in custom_targets.titles()
-    recipe = Recipe("dose", num_particles=50, budget=200)
-    assert pmdviz.run(recipe).target is first
-    assert Recipe.from_json(recipe.to_json()).custom is Recipe.from_link(recipe.to_link()).custom is first
-    assert pmdviz.register_target(second) is second is get_target("dose")
-    refused("takes a target made with pmdviz.custom_target, not 'mixture'", pmdviz.register_target, "mixture")
-    refused("the server offers another target with the name 'heights'", pmdviz.register_target, custom(name="heights"))
-    assert get_target("heights") is heights

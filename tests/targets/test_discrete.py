@@ -87,14 +87,11 @@ def test_the_reference_is_the_sum_over_all_states(options, by):
     assert ((counts - 10_000 * p) ** 2 / (10_000 * p)).sum() < len(z) + 5 * np.sqrt(2 * len(z))
 
 
-def test_the_smaller_layer_is_visited_and_too_large_ones_are_not():
+def test_the_smaller_layer_is_visited_too_large_ones_are_not_and_stuck_chains_are_no_reference():
     kinds = {(16, 20): Enumeration, (17, 14): HiddenEnumeration, (17, 15): DrawsReference, (400, 3): HiddenEnumeration}
     for (visible, hidden), kind in kinds.items():
         assert type(make_target("bernoulli_rbm", visible=visible, hidden=hidden).reference()) is kind
     assert np.isfinite(make_target("bernoulli_rbm", visible=400, hidden=3, weight_sd=5.0).exact.log_z)
-
-
-def test_chains_that_stay_where_they_began_are_no_reference():
     target = make_target("bernoulli_rbm", visible=17, hidden=15, weight_sd=2.0)
     assert target.reference() is None and "Gibbs chains from different starts disagree" in target.no_reference
     agree = np.random.default_rng(0).choice([-1.0, 1.0], size=(500, 20, 3))

@@ -199,16 +199,13 @@ def test_an_example_is_its_formula(name):
     np.testing.assert_array_equal(by_name.log_joint(points), made(f"{text} + 0").log_joint(points))
 
 
-def test_the_normalising_constant_is_an_integral():
+def test_the_normalising_constant_is_an_integral_over_a_box_that_grows_to_the_mass():
     target = made("-x**4 / 4 + x**2 - y**2 / (1 + x**2)")
     found = integrate.quad(lambda x: np.exp(-(x**4) / 4 + x**2) * np.sqrt(np.pi * (1 + x**2)), -9, 9)[0]
     assert target.exact.log_z == pytest.approx(np.log(found), abs=1e-5)
     assert target.dim == 2 and target.parameter_names == ("x", "y")
     one = made("-abs(x - 1) * 2")
     assert one.dim == 1 and one.exact.log_z == pytest.approx(0, abs=1e-5) and one.exact.mean[0] == pytest.approx(1)
-
-
-def test_the_box_grows_from_q0_to_where_the_mass_is():
     near, far = made("-square(x) - square(y)"), made("-square(x - 70) - square(y + 3) / 2")
     assert near.box == ((-16.0, 16.0), (-16.0, 16.0))
     np.testing.assert_allclose(far.exact.mean, [70, -3], atol=1e-3)
@@ -308,13 +305,23 @@ def own_target(**parts):
     return pmdviz.custom_target(**{**plain, **parts})
 
 
-def test_runs_are_judged_by_the_draws():
+def test_runs_are_judged_by_draws_that_are_copied_also_where_a_grid_would_do():
     target = own_target(reference_draws=DRAWS)
     found = target.reference()
     np.testing.assert_allclose(found.mean, DRAWS.mean(axis=(0, 1)))
     np.testing.assert_allclose(found.mean_error, DRAWS.mean(axis=1).std(axis=0, ddof=1) / np.sqrt(5))
     run = pmdviz.run(Recipe(target, "smc", budget=400, num_particles=200))
     assert run.final.metrics["mean_error"] > 0.5 and own_target().reference() is None
+    own = DRAWS[:, :, :1].copy()
+    target, plain = own_target(dim=1, reference_draws=own), own_target(dim=1)
+    own[:] = 0
+    assert target.exact is None and plain.exact is not None
+    assert target.reference().mean[0] == pytest.approx(1, abs=0.1)
+    other = own_target(dim=1, reference_draws=own)
+    assert other.key != target.key == own_target(dim=1, reference_draws=DRAWS[:, :, :1]).key
+    assert target.fingerprint == other.fingerprint == plain.fingerprint
+    with pytest.raises(ValueError, match="read-only"):
+        target.judged_by[0] = 0
 
 
 def test_draws_whose_chains_disagree_or_are_worth_little_are_refused():
@@ -329,19 +336,6 @@ def test_draws_whose_chains_disagree_or_are_worth_little_are_refused():
     ):
         refused(said, own_target, reference_draws=draws)
     assert own_target(reference_draws=DRAWS.reshape(-1, 3)).reference() is not None, "one chain, cut into pieces"
-
-
-def test_draws_are_used_also_where_a_grid_would_do_and_are_a_copy_that_tells_targets_apart():
-    own = DRAWS[:, :, :1].copy()
-    target, plain = own_target(dim=1, reference_draws=own), own_target(dim=1)
-    own[:] = 0
-    assert target.exact is None and plain.exact is not None
-    assert target.reference().mean[0] == pytest.approx(1, abs=0.1)
-    other = own_target(dim=1, reference_draws=own)
-    assert other.key != target.key == own_target(dim=1, reference_draws=DRAWS[:, :, :1]).key
-    assert target.fingerprint == other.fingerprint == plain.fingerprint
-    with pytest.raises(ValueError, match="read-only"):
-        target.judged_by[0] = 0
 
 
 IMAGES = load_digits().data / 16
@@ -383,15 +377,11 @@ def test_all_modes_are_found_with_their_covariances(name, num):
         np.testing.assert_allclose(found.choleskys[0] @ found.choleskys[0].T, target.exact.cov, rtol=1e-4, atol=1e-12)
 
 
-def test_a_funnel_is_found_by_its_mass_and_not_at_its_mode():
-    """log_tau ~ N(0, 3^2), nine others N(0, tau^2): no highest point, the mass is around log_tau = 0."""
+def test_modes_follow_the_mass_of_a_funnel_and_the_search_ends_where_it_costs_too_much(monkeypatch):
     found = make_target("funnel").modes
     k = len(found.particles) // 2
     heaviest = found.particles[np.argmax(found.weights[:k])]
     assert np.abs(heaviest[0]) < 6 and np.abs(found.particles[:k, 0]).min() < 3, heaviest
-
-
-def test_the_search_ends_where_it_would_cost_too_much_or_has_no_gradient(monkeypatch):
     assert make_target("song_years").modes is None is make_target("ising").modes
     asked, target = [], make_target("logistic")
     gradient = target.grad_log_joint

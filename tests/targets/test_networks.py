@@ -45,7 +45,7 @@ def test_the_relaxation_ends_at_the_nets():
     refused("theta must be one of -1, 1", target.grad_straight_through, 0.5 * theta)
 
 
-def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
+def test_an_ensemble_is_judged_by_its_mean_and_by_each_net_and_misclassification_is_the_rest():
     session = Session(Recipe("binary_net", "straight_through", target_options={"num_data": 200}, num_particles=3))
     frame = session.advance(15)
     chances = frame.target.class_probabilities(frame.particles, frame.target.test_data)
@@ -56,6 +56,8 @@ def test_an_ensemble_is_judged_by_its_mean_probabilities_and_by_each_net():
     own = chances.mean(axis=0)[np.arange(len(classes)), classes.astype(int)]
     assert frame.metrics["log_loss"] == pytest.approx(-np.log(own).mean())
     assert frame.metrics["accuracy"] > frame.metrics["single_accuracy"]
+    frame = Session(Recipe("logistic", "hmc", budget=None)).advance(5)
+    assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
 
 
 def of_model(theta, target, rows):
@@ -93,7 +95,7 @@ def test_a_weight_is_student_t_a_priori_and_the_noise_inverse_gamma():
     assert stats.kstest(np.exp(draws[:, -1]), stats.invgamma(1.0, scale=0.01).cdf).pvalue > 0.01
 
 
-def test_the_gradient_of_weights_is_that_of_a_batch_scaled_to_all_data():
+def test_the_gradient_of_weights_is_of_a_batch_scaled_to_all_data_and_scores_are_of_mean_rows():
     target = make_target("regression_net", num_data=40, hidden=3)
     weights, batch = target.first_weights(np.random.default_rng(0), 2), target.data[:10]
     found, misfit = target.weight_gradient(weights, batch, 2.5)
@@ -102,9 +104,6 @@ def test_the_gradient_of_weights_is_that_of_a_batch_scaled_to_all_data():
     np.testing.assert_allclose(found, joint[:, :-1])
     residual = (batch[:, -1] - target.row_mean(theta, batch)) / target.unit[-1]
     np.testing.assert_allclose(misfit, 4 * (residual**2).sum(axis=1))
-
-
-def test_a_validation_score_is_the_mean_row_s_and_a_constant_s_the_entropy():
     target, binary = (
         make_target("regression_net", num_data=40, hidden=3, response=kind) for kind in ("real", "binary")
     )
@@ -167,11 +166,6 @@ def test_scores_say_over_what_they_are_means():
     expected |= {"pps_seed": 0.5 * np.log(variance) + 0.5 * mse / variance}
     assert {name: frame.metrics[name] for name in expected} == pytest.approx(expected)
     assert frame.metrics["expected_log_loss"] > frame.metrics["nlpd"]
-
-
-def test_misclassification_is_what_accuracy_leaves():
-    frame = Session(Recipe("logistic", "hmc", budget=None)).advance(5)
-    assert frame.metrics["misclassification"] == pytest.approx(1 - frame.metrics["accuracy"])
 
 
 @looped("method, knobs", [("pmfvb_nn", {}), ("psgld", {}), ("gaussian_vb", {"shape": "diagonal"})])

@@ -56,8 +56,7 @@ def given(request):
     return target, prior(target, 50, 3), {"μ": np.array([0.4, 0.3]), "σ²": np.array([3.0, 1.5])}
 
 
-def test_the_best_q_of_the_mean_is_an_average_over_the_others(given):
-    """q(mu) ~ exp E log p: log density differences along a line of mu, averaged over particles and 1/s2."""
+def test_the_best_qs_of_mean_and_variance_and_the_gradient_are_averages_over_the_others(given):
     target, particles, closed = given
     mean, variance = target.closed_form(target.blocks[0], particles, closed)
     at, q = particles.copy(), stats.norm(mean, np.sqrt(variance))
@@ -69,9 +68,6 @@ def test_the_best_q_of_the_mean_is_an_average_over_the_others(given):
 
     for mu in (-2.0, 0.5, 3.0):
         assert average(mu) - average(0.0) == pytest.approx(q.logpdf(mu) - q.logpdf(0), rel=1e-8)
-
-
-def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
     target, particles, closed = given
     shape, scale = target.closed_form(target.blocks[1], particles, closed)
 
@@ -82,10 +78,6 @@ def test_the_best_q_of_the_variance_is_an_average_over_the_others(given):
     q = stats.invgamma(shape, scale=scale)
     for s2 in (0.1, 2.0):
         assert average(s2) - average(0.5) == pytest.approx(q.logpdf(s2) - q.logpdf(0.5), rel=1e-8)
-
-
-def test_the_gradient_of_psi_and_the_path_is_averaged_over_the_closed_forms(given):
-    """Against the mean of the joint's gradient at nodes of mu, and at E 1/s2, in which it is linear."""
     target, particles, closed = given
     parts = at_nodes(particles, closed, np.log(closed["σ²"][1] / closed["σ²"][0]))
     expected = sum(share * target.grad_log_joint(at)[:, 2:] for share, at in parts)

@@ -254,7 +254,7 @@ def test_a_file_of_ones_own(tmp_path):
     refused("dim must be at most 4 with data", pmdviz.experiment, "aggregation", dim=5, **given)
 
 
-def test_what_cannot_be_used_is_said():
+def test_what_cannot_be_used_or_is_missing_is_said(monkeypatch):
     for knobs, words in [
         ({"lowest": 2000}, "lowest must be at most highest, 1,000; got 2,000"),
         ({"model": "ppca", "varied": "dim"}, "latent must be below the dimension, 2; got 2"),
@@ -264,9 +264,6 @@ def test_what_cannot_be_used_is_said():
         ({"data": "covtype"}, "data must be simulated, digits"),
     ]:
         refused(words, pmdviz.experiment, "aggregation", **knobs)
-
-
-def test_a_package_that_is_missing_is_said(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels", None)
     monkeypatch.setattr(data_rows, "find_spec", lambda name: None)
     for cached in (principal_scores, data_rows._of_statsmodels):
