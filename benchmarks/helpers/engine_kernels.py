@@ -11,7 +11,7 @@ from benchmarks.helpers.contest import Contest, exponentials
 from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, metropolis, uniforms_of
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
-from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out
+from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out, whiten
 from pmdviz.kernels.likelihoods import (
     banana_grad_log_likelihood,
     banana_log_likelihood,
@@ -117,7 +117,8 @@ def shapes(rng: np.random.Generator) -> Iterator[Contest]:
     """What the shaped kernel is chosen by, and how far a step may go."""
     particles, weights = rng.standard_normal((M, 2)), rng.dirichlet(np.full(M, 2.0))
     judged, size = np.arange(400), f"m = {M:,}, d = 2"
-    kernels = kernels_of(particles, np.log(weights), particles[judged], judged)
+    columns = whiten(particles, np.zeros(2), np.eye(2))
+    kernels = kernels_of(columns, np.log(weights), columns[:, judged], judged)
     left_out = f"m = {M:,}, 400 left out, d = 2"
     yield Contest("leave-one-out log density", left_out, partial(leave_one_out, kernels, 0.5), M * 400, single=True)
     seeds = systematic(weights, 30, 0.5)

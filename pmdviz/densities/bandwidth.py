@@ -16,7 +16,7 @@ from pmdviz.densities.density import START, Shape, ShapedDensity, mixed, weighte
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import clustered, median_distance, moments, pooled_local_covariance
 from pmdviz.kernels.factors import cholesky
-from pmdviz.kernels.kde import SCALE, Kernels, kernels_of, leave_one_out, only, whiten
+from pmdviz.kernels.kde import Kernels, kernels_of, leave_one_out, only, whiten
 from pmdviz.kernels.resampling import systematic
 
 NUM_CENTRES = 60
@@ -254,8 +254,8 @@ def _whitened(z: Array, inside: Array, weights: Array, mean: Array, covariance: 
     factor = cholesky(covariance + RIDGE * np.eye(len(mean)))
     place = np.full(len(z), -1)
     place[inside] = np.arange(len(inside))
-    points, judged = (whiten(x, mean, factor)[:, : len(x)].T / SCALE for x in (z[inside], z[at]))
-    return Whitened(kernels_of(points, np.log(weights), judged, place[at]), -np.log(np.diag(factor)).sum())
+    columns, judged = (whiten(x, mean, factor) for x in (z[inside], z[at]))
+    return Whitened(kernels_of(columns, np.log(weights), judged, place[at]), -np.log(np.diag(factor)).sum())
 
 
 def best_width(parts: list[Whitened], counts: Array, place: int) -> tuple[float, int]:

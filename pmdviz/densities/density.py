@@ -180,7 +180,7 @@ class KernelDensity(Weighted):
         return kde_log_density(self.particles, self.log_weights, self.cholesky, points, single)
 
     def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
+        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8 sd (below 2e-14 of its peak)."""
         evaluate = kde_on_line if len(grid.axes) == 1 else kde_on_grid
         return evaluate(self.particles, self.log_weights, self.cholesky, *grid.axes)
 
@@ -274,7 +274,7 @@ class ShapedDensity(Weighted):
         return mixed(part.log_density(points, single) for part in self.parts)
 
     def on_grid(self, grid: Grid) -> Array:
-        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8.5 sd (below 1e-15 of its peak)."""
+        """q at the cell centres, shape `grid.shape`; each kernel is cut at 8 sd (below 2e-14 of its peak)."""
         first, *others = self.parts
         total = first.on_grid(grid)
         for part in others:

@@ -45,7 +45,9 @@ def moments(points: Array, weights: Array) -> tuple[Array, Array]:
     columns, weights = np.ascontiguousarray(matrix(points, "points").T), vector(weights, "weights", len(points))
     mean, factor = np.empty(len(columns)), np.zeros((len(columns), len(columns)))
     _moments(columns, weights, 1.0, mean, factor)
-    return mean, factor + np.tril(factor, -1).T
+    covariance = factor + factor.T
+    np.fill_diagonal(covariance, np.diagonal(factor))
+    return mean, covariance
 
 
 @jit

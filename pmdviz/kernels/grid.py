@@ -1,6 +1,6 @@
 """Density of a weighted sum of Gaussian kernels on a grid of equally spaced cell centres, particle by particle.
 
-A particle only touches the cells within 8.5 whitened units of it: the omitted rest is below 2e-16 of the particle's
+A particle only touches the cells within 8 whitened units of it: the omitted rest is below 2e-14 of the particle's
 own peak. The kernel is split as N(y) N(x | y): along the grid row of y the particle at (a, b) is a
 one-dimensional Gaussian,
 
@@ -19,13 +19,13 @@ from pmdviz.kernels.checks import Array, finite, lower_triangle, vector, weighte
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
-REACH = 8.5  # whitened units: exp(-8.5^2 / 2) = 2e-16
+REACH = 8.0  # whitened units: exp(-8^2 / 2) = 1.3e-14
 BLOCKS = (32, 16, 8)  # rows of a block, the most that the kernel's shape allows; ROWS without blocks
 ROWS = 16
 PIECE = 250_000.0  # cost of the blocks that one call takes: a thread waits for Python's lock after each
 WHOLE = 4  # cells: a particle's columns are a multiple of it, what a loop leaves over is slow
 SCALE = np.sqrt(LOG2E / 2)  # exponents are in base 2: exp(-u^2 / 2) has the exponent -(SCALE u)^2
-MAX_FACTOR = 300.0  # nats: far from overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
+MAX_FACTOR = 550.0  # nats: 709 overflow, and rounding errors of 1e-16 a nat stay below 1e-13 of the density
 
 
 def kde_on_grid(particles: Array, log_weights: Array, cholesky: Array, gx: Array, gy: Array) -> Array:

@@ -314,24 +314,19 @@ class Kernels(NamedTuple):
     own: Array  # (n,) int64
 
 
-def kernels_of(points: Array, log_weights: Array, judged: Array, own: Array) -> Kernels:
+def kernels_of(columns: Array, log_weights: Array, judged: Array, own: Array) -> Kernels:
     """Ready for `leave_one_out`.
 
-    points x (m, d), whitened: mean 0 and covariance I; log_weights (m,), -inf allowed; judged y (n, d); own (n,): the
-    index of y_i among the points, -1 where it is none of them. ValueError for shapes that do not fit and for values
-    that are not finite.
+    columns (d, at least m) and judged (d, at least n): points x_j and y_i as `whiten` gives them, of a cluster with
+    mean 0 and covariance I then; log_weights (m,), -inf allowed; own (n,): the index of y_i among the points, -1 where
+    it is none of them. ValueError for log-weights that are no vector.
     """
-    points, judged = finite(matrix(points, "points"), "points"), finite(matrix(judged, "judged"), "judged")
-    (m, d), n = points.shape, len(judged)
-    log_weights, own = vector(log_weights, "log_weights", m), plain(own, np.int64)
-    bound = log_weights.max()
-    columns = _aligned((d, -(-m // PADDED) * PADDED))
-    columns[:, m:] = 0.0
-    columns[:, :m] = points.T * SCALE
+    log_weights, own = vector(log_weights, "log_weights"), plain(own, np.int64)
+    bound, d, n = log_weights.max(), len(columns), own.size
     base = np.full(columns.shape[1], LOG_ZERO)
-    np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[:m])
+    np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[: log_weights.size])
     rows = np.zeros((n + 2, d))
-    rows[:n] = judged * SCALE
+    rows[:n] = judged[:, :n].T
     single = np.maximum(base, LOG_ZERO_SINGLE).astype(np.float32)
     return Kernels(columns, base, single, float(bound), rows, own)
 
@@ -407,4 +402,5 @@ def warm_up_calls() -> WarmUps:
 
 def _leave_one_out_of(points: Array, exact: bool) -> Array:
     equal, own = np.full(2, np.log(0.5)), np.zeros(2, np.int64)
-    return leave_one_out(kernels_of(points, equal, points, own), 0.5, exact)
+    columns = whiten(points, points[0], np.eye(points.shape[1]))
+    return leave_one_out(kernels_of(columns, equal, columns, own), 0.5, exact)

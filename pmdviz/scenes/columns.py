@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
-import contourpy
 import numpy as np
+from contourpy import FillType, LineType, SerialContourGenerator, ZInterp
 
 from pmdviz.densities.density import Density
 from pmdviz.engine.frame import Frame
@@ -267,13 +268,25 @@ def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.
     return flat[np.minimum(rank, len(flat) - 1)]
 
 
+# `contourpy.contour_generator` makes the same of these, and looks for masked cells for eight times as long.
+traced = partial(
+    SerialContourGenerator,
+    line_type=LineType.ChunkCombinedNan,
+    fill_type=FillType.OuterOffset,
+    corner_mask=False,
+    quad_as_tri=False,
+    z_interp=ZInterp.Linear,
+)
+
+
 def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
     """Columns x, y (float32) of the contours of `density` (len(gy), len(gx)), all levels joined by NaN rows.
 
     They are looked for only where the density reaches the lowest level: most of a grid is far below it.
     """
     rows, columns = _around(density >= np.min(levels, initial=np.inf))
-    lines = contourpy.contour_generator(gx[columns], gy[rows], density[rows, columns], line_type="ChunkCombinedNan")
+    x, y = np.meshgrid(gx[columns], gy[rows])
+    lines = traced(x, y, density[rows, columns], np.zeros(x.shape, bool))
     gap, parts = np.full((1, 2), np.nan), []
     for level in levels:
         points = lines.lines(level)[0][0]

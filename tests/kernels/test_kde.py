@@ -13,7 +13,7 @@ from scipy.special import logsumexp
 from pmdviz.kernels import grid, kde
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
 from pmdviz.kernels.jit import exp2, exp2_32, exp2_64, exp64, fast_jit
-from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out
+from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out, whiten
 from pmdviz.kernels.mixture import component_shares, weighted_sums
 from tests.kernels.naive import LONG, log_density, random_kernel, weighted
 from tests.support.tables import looped
@@ -109,8 +109,8 @@ def test_against_the_log_density(kernel, way, num, rng, monkeypatch):
     particles = particles * 1.5 + 0.5  # some lie outside the box
     truth = exact(particles, log_weights, KERNELS[kernel], GX, GY)
     found = kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY)
-    # The skipped cells may lack 2.1e-16 of each particle's own peak.
-    left_out = 2.1e-16 * np.exp(log_weights).sum() / (2 * np.pi * np.diagonal(KERNELS[kernel]).prod())
+    # The skipped cells may lack 1.3e-14 of each particle's own peak.
+    left_out = 1.3e-14 * np.exp(log_weights).sum() / (2 * np.pi * np.diagonal(KERNELS[kernel]).prod())
     np.testing.assert_allclose(found, truth, rtol=1e-12, atol=left_out)
 
 
@@ -121,7 +121,7 @@ def test_line_against_the_log_density(num, sd, rng):
     gx, cholesky = np.linspace(-2, 3, 257), np.array([[sd]])
     truth = np.exp(kde_log_density(particles, log_weights, cholesky, gx[:, None]))
     result = kde_on_line(particles, log_weights, cholesky, gx)
-    np.testing.assert_allclose(result, truth, rtol=1e-12, atol=2.1e-16 / (np.sqrt(2 * np.pi) * sd))
+    np.testing.assert_allclose(result, truth, rtol=1e-12, atol=1.3e-14 / (np.sqrt(2 * np.pi) * sd))
 
 
 def drawn(rng, n, K, d):
@@ -168,6 +168,12 @@ def without_own(points, log_weights, judged, own, h):
     return logsumexp(e, axis=1)
 
 
+def made_ready(points, log_weights, judged, own):
+    d = points.shape[1]
+    columns, rows = (whiten(x, np.zeros(d), np.eye(d)) for x in (points, judged))
+    return kernels_of(columns, log_weights, rows, own)
+
+
 def some(d, m=70, n=31):
     rng = np.random.default_rng([d, m])
     own = np.where(np.arange(n) % 3 == 0, -1, rng.permutation(m)[:n])
@@ -179,7 +185,7 @@ def some(d, m=70, n=31):
 @looped("h", [0.3, 0.95])
 def test_it_is_the_sum_without_the_own_kernel(d, h):
     given = some(d)
-    exact, quick = (leave_one_out(kernels_of(*given), h, exact=way) for way in (True, False))
+    exact, quick = (leave_one_out(made_ready(*given), h, exact=way) for way in (True, False))
     np.testing.assert_allclose(exact, without_own(*given, h), rtol=1e-11)
     seen = quick > -np.inf
     np.testing.assert_allclose(quick[seen], exact[seen], atol=1e-4)
@@ -190,10 +196,10 @@ def test_a_particle_of_weight_zero_is_no_kernel_and_far_points_are_for_the_exact
     points, log_weights, judged, own = some(2)
     log_weights[5:] = -np.inf
     few = points[:5], log_weights[:5], judged, np.where(own < 5, own, -1)
-    of_all, of_few = (leave_one_out(kernels_of(*given), 0.8) for given in ((points, log_weights, judged, own), few))
+    of_all, of_few = (leave_one_out(made_ready(*given), 0.8) for given in ((points, log_weights, judged, own), few))
     np.testing.assert_allclose(of_all, of_few, atol=1e-4)
     given = np.zeros((3, 2)), np.log(np.full(3, 1 / 3)), np.array([[30.0, 0.0], [0.0, 0.0]]), np.array([-1, -1])
-    quick, exact = (leave_one_out(kernels_of(*given), 0.5, way) for way in (False, True))
+    quick, exact = (leave_one_out(made_ready(*given), 0.5, way) for way in (False, True))
     assert quick[0] == -np.inf and np.isfinite(quick[1])
     np.testing.assert_allclose(exact, without_own(*given, 0.5), rtol=1e-12)
 

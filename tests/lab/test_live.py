@@ -236,6 +236,9 @@ def test_the_menu_says_what_a_pace_does_and_a_throttle_lets_everything_through_a
     assert throttle.is_due(0.46, playing=False) and not throttle.is_due(0.6, playing=True)
     throttle.done(0.47)
     assert not throttle.is_due(1.9, playing=True) and throttle.is_due(2.0, playing=True), "work that took long"
+    busy, slow = Throttle(0.2), Throttle(0.2)
+    assert [k for k in range(6) if busy.is_due(0.25 * k, playing=True)] == [0, 2, 4], "every second frame"
+    assert all(slow.is_due(0.5 * k, playing=True) for k in range(4)), "frames that come rarely have it all"
 
 
 RECIPE = next(iter(PRESETS.values())).recipe

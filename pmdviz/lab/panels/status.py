@@ -288,7 +288,10 @@ class Verdict:
         changed = changed_words(self._change, snapshot) if self._change is not None else ""
         parts = (self._fall, words) if self._fall else (changed, judged, caveat, words)
         self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
-        self.undo.visible, self.why.visible = can_undo or bool(self._fall), at_rest or bool(self._fall)
+        seen = {self.undo: can_undo or bool(self._fall), self.why: at_rest or bool(self._fall)}
+        for button, on in seen.items():
+            if button.visible != on:  # Panel takes a while also for the same value
+                button.visible = on
 
     def say(self, words: str) -> None:
         """Put words there."""

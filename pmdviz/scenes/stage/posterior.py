@@ -336,31 +336,24 @@ def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
     return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
-def _bilinear(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
-    """`values` on the grid's cell centres, interpolated at points (n, d); NaN outside the grid."""
-    total = np.zeros(len(points))
-    inside = np.ones(len(points), bool)
-    corners: list[tuple[tuple, np.ndarray]] = [((), np.ones(len(points)))]
-    for axis, x in zip(axes, points.T, strict=False):
-        at = (x - axis[0]) / (axis[1] - axis[0])
-        inside &= (at >= 0) & (at <= len(axis) - 1)
-        low = np.clip(at.astype(np.int64), 0, len(axis) - 2)
-        share = at - low
-        corners = [
-            (index + (low + step,), weight * (share if step else 1 - share))
-            for index, weight in corners
-            for step in (0, 1)
-        ]
-    for index, weight in corners:
-        total += weight * values[tuple(reversed(index))]
-    return np.where(inside, total, np.nan)
+def _interpolated(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """`values` on the grid's cell centres, linear between them, at points (n, d) for d of 1 or 2; NaN outside."""
+    if len(axes) == 1:
+        return np.interp(points[:, 0], axes[0], values, np.nan, np.nan)
+    sizes = np.array([len(axis) for axis in axes])
+    at = (points - [axis[0] for axis in axes]) / [axis[1] - axis[0] for axis in axes]
+    low = np.clip(at.astype(np.int64), 0, sizes - 2)
+    (x, y), first = (at - low).T, low[:, 1] * sizes[0] + low[:, 0]
+    flat = values.ravel()
+    below, above = ((1 - x) * flat[start] + x * flat[start + 1] for start in (first, first + sizes[0]))
+    return np.where(((at >= 0) & (at <= sizes - 1)).all(axis=1), (1 - y) * below + y * above, np.nan)
 
 
 def _log_density(picture: Any, points: np.ndarray) -> np.ndarray:
     if picture is None or len(picture.grid.axes) != points.shape[1]:
         return np.full(len(points), np.nan, np.float32)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.log(_bilinear(picture.grid.axes, picture.q, points)).astype(np.float32)
+        return np.log(_interpolated(picture.grid.axes, picture.q, points)).astype(np.float32)
 
 
 def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:

@@ -311,7 +311,7 @@ class KernelDensity {
     const sdX = factor[0] * factor[3] / sdY, less = Math.log(2 * Math.PI * factor[0] * factor[3])
     const peaks = logWeights.map((w) => (w - less) * LOG2E), out = matrix(gy.length, gx.length)
     const rows = rowsPerBlock(slope, sdX, factor[0], gx, gy)
-    const reached = call.rows_reached(particles, 8.5 * sdY, gy, [particles.shape[0], 2])
+    const reached = call.rows_reached(particles, 8 * sdY, gy, [particles.shape[0], 2])
     const scatter = rows ? call.scatter_blocks : call.scatter_rows, step = rows || gy.length
     for (let start = 0; start < gy.length; start += step) { // each block by itself: the whole is long to copy
       const rows = gy.slice(start, start + step), block = matrix(rows.length, gx.length)
@@ -335,10 +335,10 @@ class KernelDensity {
 
 function rowsPerBlock(slope, sdX, reachX, gx, gy) {
   const stepOf = (axis) => (axis.at(-1) - axis[0]) / (axis.length - 1)
-  const half = 0.5 * (gx.at(-1) - gx[0]) + 8.5 * reachX + stepOf(gx)
+  const half = 0.5 * (gx.at(-1) - gx[0]) + 8 * reachX + stepOf(gx)
   return [32, 16, 8].find((rows) => {
     const block = 0.5 * rows * stepOf(gy)
-    return Math.abs(slope) / sdX ** 2 * block * (half + Math.abs(slope) * block) <= 300
+    return Math.abs(slope) / sdX ** 2 * block * (half + Math.abs(slope) * block) <= 550
   }) ?? 0
 }
 
