@@ -25,7 +25,7 @@ BESIDE = "app.html"  # of a clone of github.com/chi-feng/mcmc-demo, which --besi
 BUDGET, STEPS, PARTICLES, THROTTLED = 20_000, 200, 1_500, 4
 
 
-JUMP = "([seed, steps]) => { restart(seed); every('jump', {steps}) }"
+JUMP = "([seed, steps]) => { restart(seed); every('step', {steps}) }"
 
 
 def run(options: Any) -> dict[str, Any]:

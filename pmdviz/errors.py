@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     import numpy as np
+
+Entry = TypeVar("Entry")
 
 
 class InputError(ValueError):
@@ -74,6 +76,13 @@ def check_function(what: str, value: object) -> None:
     """Raise InputError unless `value` can be called or is None."""
     if value is not None and not callable(value):
         raise InputError(f"{what} must be a function or None; got {shown(value)}")
+
+
+def entry(kind: str, name: object, table: Mapping[str, Entry]) -> Entry:
+    """What a table has under a name. Raises InputError for a name that it lacks."""
+    if not isinstance(name, str) or name not in table:
+        raise unknown(kind, name, table)
+    return table[name]
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:

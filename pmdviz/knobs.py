@@ -14,10 +14,11 @@ import ast
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -277,6 +278,11 @@ def documented(owner: type | Callable) -> dict[str, str]:
     doc = owner.__dict__.get("__doc__") if isinstance(owner, type) else owner.__doc__
     found = FIELD.findall(inspect.cleandoc(doc or ""))
     return {name: " ".join(line.strip() for line in text.splitlines()) for name, text in found}
+
+
+def named_after(owner: type, suffix: str) -> Any:
+    """The class of the owner's file with the owner's name and this suffix: `PMDKnobs` of `PMD`; None without one."""
+    return vars(sys.modules[owner.__module__]).get(f"{owner.__name__}{suffix}")
 
 
 class Knobs:

@@ -389,8 +389,8 @@ def answers_arguments(parser: argparse.ArgumentParser) -> None:
 def answers(options: argparse.Namespace) -> None:
     """Write the table. Raises InputError for a file that is none of answers, or to be written over one."""
     from pmdviz.lessons.playing import Player
+    from pmdviz.lessons.progress import judged_again, read_sheet, rows_of, table
     from pmdviz.lessons.reading import text_of
-    from pmdviz.lessons.sheets import judged_again, read_sheet, rows_of, table
 
     for output in (options.csv, options.json):
         _check_output(output)

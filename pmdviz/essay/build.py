@@ -228,9 +228,9 @@ def stylesheet(widths: Iterable[int]) -> str:
     return f"{css_variables()}{page_css('essay')}{places}\n"
 
 
-def policy(framing: bool, css: str, *scripts: str) -> str:
-    """The Content-Security-Policy: these scripts and this style sheet, and nothing from anywhere but the app itself."""
-    own = {"style-src": policy_hashes(css), "script-src": policy_hashes(*scripts), "img-src": "data:"}
+def policy(framing: bool, css: str, script: str) -> str:
+    """The Content-Security-Policy: this script and this style sheet, and nothing from anywhere but the app itself."""
+    own = {"style-src": policy_hashes(css), "script-src": policy_hashes(script), "img-src": "data:"}
     own |= {"frame-src": "'self'"} if framing else {}
     parts = {"default-src": "'none'", **own, "base-uri": "'none'", "form-action": "'none'"}
     return "; ".join(f"{name} {value}" for name, value in parts.items())
@@ -243,15 +243,10 @@ def page(served: bool = False, framed: frozenset[str] = frozenset()) -> str:
     body = prose.html((HERE / "essay.md").read_text(encoding="utf-8"))
     if framed:
         body = f"<p>{RUN_HERE}</p>{body}"
-    css, begin, script = (
-        stylesheet(prose.widths),
-        static_text(STATIC / "essay.js", "begin"),
-        canvas_script() + static_text(STATIC / "essay.js", "essay"),
-    )
+    css, script = stylesheet(prose.widths), canvas_script() + static_text(STATIC / "essay.js")
     return Template((STATIC / "essay.html").read_text(encoding="utf-8")).substitute(
-        policy=html.escape(policy(served or bool(framed), css, begin, script)),
+        policy=html.escape(policy(served or bool(framed), css, script)),
         css=css,
-        begin=begin,
         script=script,
         home='<a href="./">Open the lab</a>' if served else LAB_OF_SITE if framed else "",
         body=body,

@@ -11,7 +11,7 @@ import numpy as np
 from pmdviz.engine.recipe import MAX_SEED, Recipe, checked_whole
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array
-from pmdviz.knobs import Knobs, documented, whole_number
+from pmdviz.knobs import Knobs, documented, named_after, whole_number
 from pmdviz.limits import limit
 from pmdviz.targets import Target
 
@@ -115,7 +115,7 @@ class Experiment(Generic[K]):
         Its key, its words in menus, what it measures in a sentence, and where it comes from. All but the name may be
         lines of the docstring.
     Knobs : class of Knobs
-        What can be chosen.
+        What can be chosen; of a class `Some` by default the class `SomeKnobs` of its file.
     """
 
     name: ClassVar[str] = ""
@@ -130,6 +130,8 @@ class Experiment(Generic[K]):
             if name in ("title", "about", "source"):
                 setattr(cls, name, text)
         if cls.name:
+            if own := named_after(cls, "Knobs"):
+                cls.Knobs = own
             EXPERIMENTS[cls.name] = cls()
             cls.Knobs.kind_words = f"knob of experiment {cls.name!r}:"
 

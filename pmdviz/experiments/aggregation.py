@@ -9,23 +9,11 @@ from typing import NamedTuple
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from pmdviz import experiments
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, mean_series, mean_with_error
-from pmdviz.experiments.mixtures import (
-    COMBINERS,
-    EXACT_POINTS,
-    MODELS,
-    Bootstrap,
-    Fit,
-    Machines,
-    Mixture,
-    Model,
-    combined,
-    distance,
-    exact,
-    fit_by_bic,
-)
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, mixtures
+from pmdviz.experiments.mixtures import COMBINERS, MODELS, Fit, Machines, Mixture, combined, exact
 from pmdviz.experiments.sweep import fitted
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Whole
@@ -54,7 +42,7 @@ class Points(NamedTuple):
 CARRIED = {"digits": "handwritten digits", "breast_cancer": "breast cancer", "randhie": "visits to doctors (RAND)"}
 
 
-def read_points(source: str, model: Model, num_data: int, seed: int) -> Points:
+def read_points(source: str, model: mixtures.Model, num_data: int, seed: int) -> Points:
     """N points of `model.dim` coordinates. Raises InputError where a table cannot be read."""
     rng = np.random.default_rng([seed, 1])
     if source == SIMULATED:
@@ -101,7 +89,7 @@ FITS, SHUFFLE, DRAWS = 2, 3, 5  # random streams of a seed; the first is of the 
 REFERENCES = {"exact": "the KL average itself", "mle": "all data on one machine"}
 
 
-def make_model(case: Case, components: int | None = None) -> Model:
+def make_model(case: Case, components: int | None = None) -> mixtures.Model:
     """The model of a case."""
     return MODELS[case["model"]](case["dim"], components or case["components"], case["latent"])
 
@@ -135,7 +123,7 @@ class Block:
             fits = [self.model.fit(shard, rng=rng) for shard, rng in each]
         else:
             ladder = [make_model(self.case, c) for c in range(1, most_components(self.case) + 1)]
-            fits = [fit_by_bic(ladder, shard, rng) for shard, rng in each]
+            fits = [mixtures.fit_by_bic(ladder, shard, rng) for shard, rng in each]
         self.local_notes = [fit.note for fit in fits if fit.note]
         return Machines(self.model, [fit.params for fit in fits], self.stream(SHUFFLE))
 
@@ -149,9 +137,9 @@ class Block:
         """The exact KL average."""
         return exact(self.machines)
 
-    def bootstrap(self, n: int) -> Bootstrap:
+    def bootstrap(self, n: int) -> mixtures.Bootstrap:
         """n draws from each machine's model."""
-        return Bootstrap(self.machines, n, self.stream(DRAWS, n))
+        return mixtures.Bootstrap(self.machines, n, self.stream(DRAWS, n))
 
     def held_out(self, params: Mixture) -> float:
         """Mean log likelihood of the points held out, nats per point; NaN where the parameters give no density."""
@@ -177,9 +165,9 @@ class Block:
         return {
             "combiner": name, "num_draws": n, "num_shards": self.case["num_shards"], "dim": self.case["dim"],
             "num_data": len(self.points.train), "components": len(params.shares) if params else 0, "seed": self.seed,
-            "error": distance(params, self.exact.params) if params else nan,
-            "error_mle": distance(params, self.mle.params) if params else nan,
-            "error_truth": distance(params, truth) if params and truth else nan,
+            "error": mixtures.distance(params, self.exact.params) if params else nan,
+            "error_mle": mixtures.distance(params, self.mle.params) if params else nan,
+            "error_truth": mixtures.distance(params, truth) if params and truth else nan,
             "gap": self.held_out(self.mle.params) - self.held_out(params) if params else nan,
             "seconds": seconds, "note": note or local,
         }  # fmt: skip
@@ -293,11 +281,8 @@ class AggregationKnobs(Knobs):
             words = f", {self.highest:,}; got {self.lowest:,}"
             raise self.specs()["lowest"].refusal(f"must be at most highest{words}", f"must be at most To{words}")
         if self.against == "truth" and self.data != SIMULATED:
-            raise InputError(
-                "a table has no true parameters; set against to exact or mle",
-                "against",
-                f"A table has no true parameters: set Error against to “{AGAINST['exact']}”",
-            )
+            on_page = f"A table has no true parameters: set Error against to “{AGAINST['exact']}”"
+            raise InputError("a table has no true parameters; set against to exact or mle", "against", on_page)
 
     @property
     def levels(self) -> list[int]:
@@ -335,7 +320,7 @@ def _series(rows: Sequence[Row], knobs: AggregationKnobs, column: str) -> list[S
             found.append(Series(TITLES[name], ends, np.full(len(ends), height), look="dashes"))
         else:
             look = "line" if mine[0]["num_draws"] else "dashes"
-            found.append(mean_series(TITLES[name], mine, VARIED[knobs.varied].column, column, look))
+            found.append(experiments.mean_series(TITLES[name], mine, VARIED[knobs.varied].column, column, look))
     return found
 
 
@@ -372,7 +357,6 @@ class Aggregation(Experiment[AggregationKnobs]):
     """
 
     name = "aggregation"
-    Knobs = AggregationKnobs
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
         """Squared distances of the parameters, and the loss in held-out log likelihood, nats a point."""
@@ -434,7 +418,7 @@ class Aggregation(Experiment[AggregationKnobs]):
         most = most_data(case["data"])
         n, d, c = min(case["num_data"], most or case["num_data"]), case["dim"], most_components(case)
         drawn = case["num_shards"] * sum(case["draws"])
-        exact = case["num_shards"] * EXACT_POINTS if c > 1 else 0
+        exact = case["num_shards"] * mixtures.EXACT_POINTS if c > 1 else 0
         step = c * (1.2e-7 + 4e-9 * d * d)  # seconds a point
         slow = 1 if most is None else 5  # EM of a table
         steps = 30 * slow + (40 * c if case["count"] == "bic" else 0)
@@ -458,21 +442,15 @@ def _check(case: Case) -> None:
     """Raise InputError where a case is impossible."""
     source, dim = case["data"], case["dim"]
     if source != SIMULATED and dim > (most := principal_scores(source).shape[1]):
-        raise InputError(
-            f"dim must be at most {most} with data {shown(source)}, which have no more columns that vary independently "
-            f"besides the last; got {dim}",
-            "dim",
-        )
+        words = f"dim must be at most {most} with data {shown(source)}, which have no more columns"
+        raise InputError(f"{words} that vary independently besides the last; got {dim}", "dim")
     if MODELS[case["model"]].low_rank and case["latent"] >= case["dim"]:
         words = f"must be below the dimension, {case['dim']}; got {case['latent']}"
         raise AggregationKnobs.specs()["latent"].refusal(words)
     rows = min(case["num_data"], most_data(case["data"]) or case["num_data"])
     if rows < case["num_shards"] * _least(case):
-        raise InputError(
-            f"num_data must be at least {case['num_shards'] * _least(case):,}: then each of {case['num_shards']} "
-            f"machines has more data than its model has parameters; got {rows:,}",
-            "num_data",
-        )
+        words = f"num_data must be at least {case['num_shards'] * _least(case):,}: then each of {case['num_shards']}"
+        raise InputError(f"{words} machines has more data than its model has parameters; got {rows:,}", "num_data")
 
 
 def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Row]:
@@ -494,7 +472,7 @@ def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[Row]:
             for name in (column, "gap")
         )
         if len(errors):
-            (error, spread), (gap, _) = mean_with_error(errors), mean_with_error(gaps)
+            (error, spread), (gap, _) = map(experiments.mean_with_error, (errors, gaps))
             words = title if by == "num_draws" and not level else f"{title}, {LETTERS[by]} = {level:,}"
             found.append({"what": words, "error": error, "standard_error": spread, "gap": gap})
     return found

@@ -11,21 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
-from pmdviz.experiments import (
-    Case,
-    Chart,
-    Experiment,
-    Row,
-    Size,
-    grouped,
-    mean_series,
-    mean_with_error,
-    numbers,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Experiment, Row, Size, grouped, numbers
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
 from pmdviz.methods import METHODS
@@ -184,11 +174,8 @@ ALGORITHM_1 = {  # as the paper prints it
     **{"resampler": "multinomial", "batches": "replacement", "batch_size": 10, "step_limit": 0.0},
     **{"eta": 1.0, "n0": 100.0, "kappa": 0.5},
 }
-ENTRANTS = {
-    name: Entrant(method.title, name, {})
-    for name, method in METHODS.items()
-    if any(method.requires <= family.offers for family in FAMILIES.values())
-}
+FITTING = [one for one in METHODS.values() if any(one.requires <= family.offers for family in FAMILIES.values())]
+ENTRANTS = {method.name: Entrant(method.title, method.name, {}) for method in FITTING}
 ENTRANTS |= {
     "pmd_weights": Entrant("PMD, no new particles", "pmd", {"policy": "never", "step_limit": 0.0}),
     "pmd_modes": Entrant("PMD, kernel of each mode's shape", "pmd", {"bandwidth_rule": "local"}),
@@ -203,6 +190,7 @@ TEAMS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+WHO = {name: words for name, (words, _) in TEAMS.items()} | {name: each.title for name, each in ENTRANTS.items()}
 DIMS = (1, 2, 3, 5, 10, 20, 50, 100)
 EXACT, EXACT_TITLE = "exact", "as many independent draws"
 EXACT_SIZE = Size(0.1, 200.0)
@@ -223,11 +211,7 @@ class DimensionKnobs(Knobs):
     """
 
     family = Choice("linear", {name: each.title for name, each in FAMILIES.items()}, "Posterior")
-    methods = Choice(
-        "few",
-        {name: words for name, (words, _) in TEAMS.items()} | {name: e.title for name, e in ENTRANTS.items()},
-        "Methods",
-    )
+    methods = Choice("few", WHO, "Methods")
     metric = Choice("mean_error", {name: METRICS[name].label for name in COLUMNS}, "Error")
     largest_dim = Whole(20, (1, 100), label="Largest d")
     num_particles = Whole(1000, (10, 100_000), log=True, label="Particles m")
@@ -246,7 +230,6 @@ class Dimension(Experiment[DimensionKnobs]):
     """
 
     name = "dimension"
-    Knobs = DimensionKnobs
 
     def columns(self, knobs: DimensionKnobs) -> Mapping[str, type]:
         """Who, d, the seed, all errors, and what the run itself says of them."""
@@ -267,7 +250,7 @@ class Dimension(Experiment[DimensionKnobs]):
         if case["entrant"] == EXACT:
             return EXACT_SIZE
         target = target_of(case)
-        return size_of_run(ENTRANTS[case["entrant"]].recipe(target, case), target)
+        return experiments.size_of_run(ENTRANTS[case["entrant"]].recipe(target, case), target)
 
     def run(self, case: Case) -> list[Row]:
         """One row; of a chain that diverged without numbers."""
@@ -283,12 +266,11 @@ class Dimension(Experiment[DimensionKnobs]):
     def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Row]:
         """For each method and d the mean of the error with its standard error, and how many runs have a caveat."""
         groups = grouped(sorted(rows, key=lambda row: row["d"]), "method", "d")
-        order = [row["method"] for row in rows]
-        found = []
+        order, found = [row["method"] for row in rows], []
         for method, d in sorted(groups, key=lambda key: order.index(key[0])):
             mine = groups[method, d]
             values = np.array([row[knobs.metric] for row in mine if np.isfinite(row[knobs.metric])])
-            mean, error = mean_with_error(values)
+            mean, error = experiments.mean_with_error(values)
             entry = {"method": method, "d": d, "mean": mean, "standard error": error, "runs": len(mine)}
             entry["without number"] = len(mine) - len(values)
             entry["with caveat"] = sum(bool(row["caveat"]) for row in mine)
@@ -302,7 +284,7 @@ class Dimension(Experiment[DimensionKnobs]):
         inside = [{**row, knobs.metric: float(np.clip(row[knobs.metric], low, high))} for row in rows]
         cut = any(row[knobs.metric] < low or row[knobs.metric] > high for row in rows)
         series = [
-            mean_series(name, mine, "d", knobs.metric, "dashes" if name == EXACT_TITLE else "line")
+            experiments.mean_series(name, mine, "d", knobs.metric, "dashes" if name == EXACT_TITLE else "line")
             for (name,), mine in grouped(inside, "method").items()
         ]
         title = f"Runs below {low:g} or above {high:g} count as {low:g} and {high:g}." if cut else ""

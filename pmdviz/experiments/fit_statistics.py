@@ -553,22 +553,19 @@ def distribution(target: Target, k: int) -> tuple[Array, Array]:
 STATES: Need = "discrete states", lambda target: isinstance(target.space, Discrete)
 FEW_STATES: Need = f"{MAX_STATES:,} states or fewer", lambda target: target.space.num_states <= MAX_STATES
 RELAXATION: Need = "a smooth density between the states", lambda target: "relaxation" in target.offers
-GRADIENT: Need = (
-    "real coordinates and a gradient of the log density",
-    lambda target: {"reals", "gradient"} <= target.offers,
-)
-DRAWS: Need = (
-    "exact draws, or a reference that can be drawn from,",
-    lambda target: isinstance(target.space, (Reals, Discrete)) and target.reference() is not None,
-)
-MARGINALS: Need = (
-    "real coordinates whose exact distribution functions are known",
-    lambda target: (
-        "reals" in target.offers
-        and target.exact is not None
-        and (target.dim == 1 or hasattr(target.exact, "marginal_log_density"))
-    ),
-)
+OF_SLOPES = "real coordinates and a gradient of the log density"
+OF_DRAWS = "exact draws, or a reference that can be drawn from,"
+GRADIENT: Need = OF_SLOPES, lambda target: {"reals", "gradient"} <= target.offers
+DRAWS: Need = OF_DRAWS, lambda target: isinstance(target.space, (Reals, Discrete)) and target.reference() is not None
+
+
+def _has_marginals(target: Target) -> bool:
+    several = target.dim > 1 and not hasattr(target.exact, "marginal_log_density")
+    return "reals" in target.offers and target.exact is not None and not several
+
+
+MARGINALS: Need = "real coordinates whose exact distribution functions are known", _has_marginals
+NORMAL, GF_COST = gf_kernels(normal_surrogate), (3e-8, 1.2e-9)
 
 FIT_TESTS: dict[str, FitTest] = {
     "anderson_darling": marginal_test(anderson_darling),
@@ -579,14 +576,10 @@ FIT_TESTS: dict[str, FitTest] = {
         seconds=lambda target, n, draws, bandwidths: FIXED + PER_DRAW * target.space.num_states * draws,
     ),
     "dksd": kernel_test(dksd_kernels, [STATES], dksd_kernels, (3e-8, 1.8e-9)),
-    "gf_ksd": kernel_test(normal_surrogate, [STATES], gf_kernels(normal_surrogate), (3e-8, 1.2e-9)),
-    "gf_ksd_printed": kernel_test(
-        printed_contrasts, [STATES], gf_kernels(normal_surrogate), (3e-8, 1.2e-9), printed_contrasts
-    ),
+    "gf_ksd": kernel_test(normal_surrogate, [STATES], NORMAL, GF_COST),
+    "gf_ksd_printed": kernel_test(printed_contrasts, [STATES], NORMAL, GF_COST, printed_contrasts),
     "gf_ksd_rao_blackwell": kernel_test(integrated_kernels, [STATES], integrated_kernels, (3e-8, 8e-10)),
-    "gf_ksd_surrogate": kernel_test(
-        smooth_surrogate, [STATES, RELAXATION], gf_kernels(smooth_surrogate), (3e-8, 1.2e-9)
-    ),
+    "gf_ksd_surrogate": kernel_test(smooth_surrogate, [STATES, RELAXATION], gf_kernels(smooth_surrogate), GF_COST),
     "kolmogorov_smirnov": marginal_test(kolmogorov_smirnov),
     "ksd": kernel_test(ksd_kernels, [GRADIENT], ksd_kernels, (3e-8, 1e-9)),
     "mmd": kernel_test(  # of (2 n)^2 pairs; permutations are exact

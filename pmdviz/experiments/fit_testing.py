@@ -15,7 +15,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, checked_whole
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Raw, real_number
@@ -61,9 +61,8 @@ def sample_of(given: Given, target: Target, rng: Rng) -> Sample:
         words = f"{words}; {at_random}" if words else at_random
     if len(points) < FEWEST:
         how = f" ({words}): run it longer or with more particles" if words else ": give more"
-        raise InputError(
-            f"a test needs at least {FEWEST} independent points; the sample has {len(points)}{how}", "sample"
-        )
+        words = f"a test needs at least {FEWEST} independent points; the sample has {len(points)}{how}"
+        raise InputError(words, "sample")
     return Sample(points, words)
 
 
@@ -84,23 +83,18 @@ def points_of(frame: Frame, rng: Rng) -> Sample:
         return from_density(frame, rng)
     if getattr(frame.knobs, "draws", "") == "balanced":  # sums vary less than of independent ones: no level is known
         knob, words = frame.knobs.specs()["draws"], "and vary less than independent points, which a test supposes"
-        raise InputError(
-            f"the particles of method {frame.method.name!r} were drawn evenly spread, {words}: run it with "
-            "draws = 'independent'",
-            "sample",
-            f"The particles were drawn evenly spread, {words}: set {knob.label} to “{knob.said('independent')}”.",
-        )
+        words = f"were drawn evenly spread, {words}"
+        on_page = f"The particles {words}: set {knob.label} to “{knob.said('independent')}”."
+        told = f"the particles of method {frame.method.name!r} {words}: run it with draws = 'independent'"
+        raise InputError(told, "sample", on_page)
     reason = frame.method.varies_less
     if np.ptp(frame.weights) <= 1e-9 * frame.weights.max():
         note = f"; {reason} than independent points, and rejections are rarer or more frequent than alpha"
         sample = Sample(np.array(frame.particles), f"the particles as they are{note if reason else ''}")
         return few_of_a_generation(frame, sample, rng)
     if reason:
-        raise InputError(
-            f"a test supposes independent points; of method {frame.method.name!r} {reason}: test a run of importance "
-            "or mala instead",
-            "sample",
-        )
+        words = f"a test supposes independent points; of method {frame.method.name!r} {reason}"
+        raise InputError(f"{words}: test a run of importance or mala instead", "sample")
     return by_weight(frame, rng)
 
 
@@ -224,23 +218,20 @@ def tested(
 
 def find_test(name: str, target: Target) -> FitTest:
     """The test of a name. Raises InputError where there is none, or it cannot be applied to the target."""
-    if not isinstance(name, str) or name not in FIT_TESTS:
-        raise unknown("test", name, FIT_TESTS)
-    if missing := FIT_TESTS[name].missing_in(target):
+    found = entry("test", name, FIT_TESTS)
+    if missing := found.missing_in(target):
         others = [name for name, each in FIT_TESTS.items() if each.applies(target)]
         cure = f"; tests that apply to it: {', '.join(others)}" if others else ", and no other test applies to it"
         raise InputError(f"test {name!r} needs {missing}, which target {target.name!r} does not offer{cure}", "test")
-    return FIT_TESTS[name]
+    return found
 
 
 def checked_draws(draws: Raw, alpha: float) -> int:
     """Enough draws of the null distribution for the test to reject. Raises InputError."""
     count, least = checked_whole("draws", draws, 1, MAX_DRAWS), int(np.ceil(1 / alpha - 1e-9)) - 1
     if count < least:
-        raise InputError(
-            f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small; got {count}",
-            "draws",
-        )
+        words = f"draws must be at least {least:,} for alpha = {alpha:g}: fewer give no p-value so small"
+        raise InputError(f"{words}; got {count}", "draws")
     return count
 
 
@@ -250,9 +241,8 @@ def checked_bandwidth(bandwidth: Raw) -> str | float:
         return bandwidth
     value = real_number(bandwidth)
     if value is None or value <= 0:
-        raise InputError(
-            f"bandwidth must be 'median', 'aggregated' or a number above 0; got {shown(bandwidth)}", "bandwidth"
-        )
+        words = f"must be 'median', 'aggregated' or a number above 0; got {shown(bandwidth)}"
+        raise InputError(f"bandwidth {words}", "bandwidth")
     return value
 
 
@@ -309,10 +299,8 @@ def stein_mean(
     """
     target, frame = get_target(target), frame_of(sample)
     if not {"reals", "gradient"} <= target.offers:
-        raise InputError(
-            f"control variates need real coordinates and a gradient, which target {target.name!r} lacks; give a custom "
-            "target grad_log_prior and grad_log_likelihood"
-        )
+        words = f"control variates need real coordinates and a gradient, which target {target.name!r} lacks"
+        raise InputError(f"{words}; give a custom target grad_log_prior and grad_log_likelihood")
     if degree not in (1, 2):
         raise InputError(f"degree must be 1 or 2; got {degree!r}", "degree")
     points = target.space.check(frame.particles if frame else sample)

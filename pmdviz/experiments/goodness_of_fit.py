@@ -10,21 +10,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments import (
-    Case,
-    Chart,
-    Experiment,
-    HeatMap,
-    Histogram,
-    Picture,
-    Row,
-    Series,
-    Size,
-    grouped,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Size
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
 from pmdviz.experiments.fit_testing import checked_draws, find_test
 from pmdviz.kernels.checks import Array, Rng
@@ -144,7 +133,7 @@ def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: f
     for test in dict.fromkeys(rate["test"] for rate in rates):
         mine = [rate for rate in rates if rate["test"] == test]
         x, y, low, high = (np.array([rate[column] for rate in mine], float) for column in (varied, *RATE))
-        series.append(Series(FIT_TESTS[test].title, x, y, low, high))
+        series.append(experiments.Series(FIT_TESTS[test].title, x, y, low, high))
     by_size = varied == "num_points"
     label = "points n of a sample" if by_size else f"perturbation: {scenario.perturbation}"
     levels = [(f"α = {alpha:g}", alpha)]
@@ -195,6 +184,8 @@ BLOCK = 20  # repetitions of a case
 FIRST_S, PROCESS_MB = 0.2, 150.0  # exact draws of a block; the pool of reference draws and tables of a process
 DRAWN_BY = ("scenario", "temperature", "perturbation", "seed", "first", "count", "num_points")
 ALL = "all"
+VARIED = {"perturbation": "how far q is from p", "num_points": "sample size"}
+BANDWIDTHS = {"median": "the usual one", "aggregated": "several, combined", "own": "one of your own"}
 SPINS = ("ising_3x3", "ising_4x4", "ising_10x10")
 
 
@@ -220,16 +211,12 @@ class GoodnessOfFitKnobs(Knobs):
     scenario = Choice("ising_3x3", {name: each.title for name, each in SCENARIOS.items()}, "Scenario")
     temperature = Real(10.0, (1, 1000), (2, 50), "Temperature T of p", log=True, only_if=("scenario", SPINS))
     strength = Real(1.0, (0, 3), label="Strength")
-    varied = Choice(
-        "perturbation", {"perturbation": "how far q is from p", "num_points": "sample size"}, "Varied setting"
-    )
+    varied = Choice("perturbation", VARIED, "Varied setting")
     test = Choice(ALL, {ALL: "all that apply", **{name: each.title for name, each in FIT_TESTS.items()}}, "Tests")
     num_points = Whole(200, (10, 1000), label="Points n of a sample")
     repetitions = Whole(200, (1, 10_000), label="Samples")
     draws = Whole(300, (19, 10_000), label="Null draws m")
-    bandwidth = Choice(
-        "median", {"median": "the usual one", "aggregated": "several, combined", "own": "one of your own"}, "Bandwidth"
-    )
+    bandwidth = Choice("median", BANDWIDTHS, "Bandwidth")
     width = Real(1.0, (1e-4, 10_000), (0.05, 50), "Bandwidth h", log=True, only_if=("bandwidth", "own"))
     alpha = Real(0.05, "(0, 1)", (0.01, 0.2), "Level α")
     seed = Whole(0, (0, 2**32 - 1), label="Seed")
@@ -248,7 +235,6 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
     """
 
     name = "goodness_of_fit"
-    Knobs = GoodnessOfFitKnobs
 
     def columns(self, knobs: GoodnessOfFitKnobs) -> Mapping[str, type]:
         """A row a sample and test."""
@@ -286,7 +272,7 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
     def summary(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Row]:
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
         names, found = ("test", "num_points", "perturbation"), []
-        for key, mine in sorted(grouped(rows, *names).items()):
+        for key, mine in sorted(experiments.grouped(rows, *names).items()):
             rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
             numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
             found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
@@ -403,7 +389,6 @@ class Calibration(Experiment[CalibrationKnobs]):
     """
 
     name = "calibration"
-    Knobs = CalibrationKnobs
 
     def columns(self, knobs: CalibrationKnobs) -> Mapping[str, type]:
         """The truth, its rank, and the bulk ESS of all draws, per data set."""
@@ -431,9 +416,8 @@ class Calibration(Experiment[CalibrationKnobs]):
             return []
         spread = float(12 * np.mean((ranks - 0.5) ** 2))
         verdict = "too narrow" if spread > NARROW else "too wide" if spread < WIDE else "calibrated"
-        inside = {  # the share in the central interval of that probability
-            f"inside {100 * level:.0f} %": float(np.mean(np.abs(ranks - 0.5) <= level / 2)) for level in (0.5, 0.9)
-        }
+        off = 2 * np.abs(ranks - 0.5)  # a rank is in the central interval of that probability or a larger one
+        inside = {f"inside {100 * level:.0f} %": float(np.mean(off <= level)) for level in (0.5, 0.9)}
         ess = float(np.median([row["bulk_ess"] for row in rows]))
         entry = {"method": METHODS[knobs.method], "data sets": len(ranks), **inside, "spread": spread, "draws": verdict}
         return [{**entry, "bulk ESS": ess}]
@@ -448,7 +432,7 @@ class Calibration(Experiment[CalibrationKnobs]):
     def size(self, case: Case) -> Size:
         """That of its run."""
         recipe = _recipe(case)
-        return size_of_run(recipe, recipe.make_target())
+        return experiments.size_of_run(recipe, recipe.make_target())
 
 
 def _recipe(case: Case) -> Recipe:

@@ -309,10 +309,8 @@ def beginning(points: Array, weights: Array, components: int, family: Covariance
         return _around(points[:1], points, family)
     kept = np.arange(len(points)) if len(points) <= MOST_TRIED else rng.choice(len(points), MOST_TRIED, replace=False)
     some, share = points[kept], weights[kept] / weights[kept].sum()
-    tried = [
-        maximise(some, share, _around(_centres(some, share, components, rng), some, family), family, TRIAL_STEPS).params
-        for _ in range(TRIALS)
-    ]
+    starts = (_around(_centres(some, share, components, rng), some, family) for _ in range(TRIALS))
+    tried = [maximise(some, share, start, family, TRIAL_STEPS).params for start in starts]
     return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
 
 
@@ -584,10 +582,8 @@ class Machines:
         """Raise NotApplicable where parameters of one machine have no counterpart on another."""
         counts = sorted({len(each.shares) for each in self.params})
         if len(counts) > 1:
-            raise NotApplicable(
-                f"the machines' models have {', '.join(map(str, counts[:-1]))} and {counts[-1]} components: their "
-                "parameters cannot be averaged"
-            )
+            many = f"{', '.join(map(str, counts[:-1]))} and {counts[-1]} components"
+            raise NotApplicable(f"the machines' models have {many}: their parameters cannot be averaged")
 
 
 class Bootstrap:
@@ -661,28 +657,17 @@ def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fi
     return Fit(params, params.fault or note or _notes(bootstrap))
 
 
-def weighted(machines: Machines, bootstrap: Bootstrap) -> Fit:
+def weighted(machines: Machines, bootstrap: Bootstrap, printed: bool = False) -> Fit:
     """Fit to all drawn points with weights p(x | theta_k) / p(x | theta~_k) (Algorithm 12). Squared error O(1/(K n^2)).
 
-    Weights are normalised on each machine to mean 1, and none is above CAP.
+    Weights are normalised on each machine to mean 1, and none is above CAP. As `printed` they stay as they are:
+    argmax sum_k sum_j p(x | theta_k) / p(x | theta~_k) log p(x | theta) (0.139). A machine whose weights have a larger
+    mean counts more, and one point may decide.
     """
-    return _weighted(machines, bootstrap, capped)
-
-
-def weighted_printed(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """The same with the weights as they are: argmax sum_k sum_j p(x | theta_k) / p(x | theta~_k) log p(x | theta).
-
-    (0.139) as printed: a machine whose weights have a larger mean counts more, and one point may decide.
-    """
-    return _weighted(machines, bootstrap, lambda log_ratios: log_ratios)
-
-
-def _weighted(machines: Machines, bootstrap: Bootstrap, changed: Callable[[Array], Array]) -> Fit:
-    model = machines.model
-    log_weights = [
-        changed(model.log_density(points, params) - model.log_density(points, refit))
-        for params, points, (refit, _) in zip(machines.params, bootstrap.draws, bootstrap.refits, strict=True)
-    ]
+    model, log_weights = machines.model, []
+    for params, points, (refit, _) in zip(machines.params, bootstrap.draws, bootstrap.refits, strict=True):
+        log_ratios = model.log_density(points, params) - model.log_density(points, refit)
+        log_weights.append(log_ratios if printed else capped(log_ratios))
     params, note = model.fit(np.concatenate(bootstrap.draws), np.concatenate(log_weights), machines.first)
     return Fit(params, note or _notes(bootstrap))
 
@@ -764,16 +749,15 @@ class Combiner:
     ambiguous_only: bool = False  # shows what happens where different parameters are the same density
 
 
+FRESH, PRINTED = partial(control, fresh=True), partial(weighted, printed=True)
 COMBINERS: dict[str, Combiner] = {
     "naive": Combiner("KL, plain draws", naive, ("draws", "naive"), -1.0),
     "control": Combiner("KL, control variates", control, ("draws", "naive", "refits"), -2.0),
     "control_fresh": Combiner(
-        *("KL, control variates, information of other draws", partial(control, fresh=True)),
-        ("draws", "naive", "refits", "others"),
-        -2.0,
+        "KL, control variates, information of other draws", FRESH, ("draws", "naive", "refits", "others"), -2.0
     ),
     "weighted": Combiner("KL, weighted draws", weighted, ("draws", "refits"), -2.0),
-    "weighted_printed": Combiner("KL, weighted draws, as printed", weighted_printed, ("draws", "refits"), -2.0),
+    "weighted_printed": Combiner("KL, weighted draws, as printed", PRINTED, ("draws", "refits"), -2.0),
     "linear": Combiner("mean of the parameters", linear),
     "linear_unmatched": Combiner("mean of the parameters, unmatched", linear_unmatched, ambiguous_only=True),
 }

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Unpack
 
 import pmdviz.experiments
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown
 from pmdviz.experiments import EXPERIMENTS, Case, Experiment, Picture, check_size
 from pmdviz.experiments.workers import FAILED, Row, Way, csv_text, run_cases, table_bytes, table_path
 from pmdviz.files import Json, atomic_write, file_path, finite, write_json
@@ -106,9 +106,7 @@ class ExperimentResult:
 
 def find_experiment(name: str) -> Experiment:
     """The experiment of a name. Raises InputError."""
-    if not isinstance(name, str) or name not in EXPERIMENTS:
-        raise unknown("experiment", name, EXPERIMENTS)
-    return EXPERIMENTS[name]
+    return entry("experiment", name, EXPERIMENTS)
 
 
 def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **way: Unpack[Way]) -> ExperimentResult:
@@ -117,9 +115,8 @@ def run_experiment(name: str, knobs: Mapping[str, Raw], insist: bool = False, **
     chosen = experiment.Knobs.checked(dict(knobs))
     cases = {_key(case): case for case in experiment.cases(chosen)}
     if not cases:
-        raise InputError(
-            f"experiment {name!r} has no cases with these settings; change one of {shown(dict(knobs), 200)}"
-        )
+        words = f"experiment {name!r} has no cases with these settings"
+        raise InputError(f"{words}; change one of {shown(dict(knobs), 200)}")
 
     def check(missing: list[Case], processes: int) -> None:
         check_size([size for case in missing if (size := experiment.size(case)) is not None], processes, insist)

@@ -10,25 +10,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz import experiments
 from pmdviz.densities.density import Density, GaussianMixture, effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments import (
-    START_S,
-    Case,
-    Chart,
-    Ellipses,
-    Experiment,
-    Group,
-    Row,
-    Size,
-    grouped,
-    mean_series,
-    mean_with_error,
-    numbers,
-    size_of_run,
-)
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Row, Size, grouped, numbers
 from pmdviz.experiments.mixtures import MODELS, Mixture, Model, fit_by_bic
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Value, Whole
@@ -202,9 +189,8 @@ class Subposterior(CustomTarget):
 
     def __init__(self, whole: Target, rows: Array, count: int) -> None:
         if whole.data is None:
-            raise InputError(
-                f"target {whole.name!r} has no data to share out; choose one that `pmdviz list` gives `data`"
-            )
+            words = f"target {whole.name!r} has no data to share out"
+            raise InputError(f"{words}; choose one that `pmdviz list` gives `data`")
         if not isinstance(whole, GaussianPrior):
             words = f"the prior must be a Gaussian around 0; target {whole.name!r} has another one"
             raise InputError(f"{words}: choose a target such as 'gaussian', 'linear' or 'logistic'")
@@ -258,8 +244,8 @@ def near(whole: Target, parts: Sequence[Array], made: Mapping[str, Density]) -> 
     """Means and covariances of the parts, components of the combined model; the first two coordinates of each."""
     firsts = [part[:, FIRST] for part in parts]
     moments = np.stack([part.mean(axis=0) for part in firsts]), np.stack([np.cov(part.T) for part in firsts])
-    groups = [Group("subposteriors", *moments)]
-    groups += [Group(title, *_shape(density), bold=True) for title, density in made.items()]
+    groups = [experiments.Group("subposteriors", *moments)]
+    groups += [experiments.Group(title, *_shape(density), bold=True) for title, density in made.items()]
     points = whole.reference().sample(stream("pictures"), POINTS)[:, FIRST]
     title = f"{len(parts)} shards; the dots are draws from the posterior"
     return Ellipses(groups, points, *whole.parameter_names[FIRST], title)
@@ -279,23 +265,16 @@ ERRORS = ("tv", "kl_moments", "mean_error", "sd_ratio_min", "sd_ratio_max")
 
 
 class FullTarget(NamedTuple):
-    """A posterior, and the error that its chart shows."""
+    """A posterior by the name of its target, and the error that its chart shows."""
 
     title: str
     error: str
-    make: Callable[[int, int], Target]  # N and the seed of the data -> the target
-
-
-def _built_in(title: str, error: str, name: str, **options: Value) -> FullTarget:
-    def make(num_data: int, seed: int) -> Target:
-        return get_target(name, {**options, "num_data": num_data, "data_seed": seed})
-
-    return FullTarget(title, error, make)
+    options: Mapping[str, Value]
 
 
 WHOLES = {
-    "mixture": _built_in("two-mode mixture (2-D)", "tv", "mixture"),
-    "linear": _built_in("linear regression (5-D)", "kl_moments", "linear", dim=5),
+    "mixture": FullTarget("two-mode mixture (2-D)", "tv", {}),
+    "linear": FullTarget("linear regression (5-D)", "kl_moments", {"dim": 5}),
 }
 
 
@@ -312,10 +291,11 @@ COUNTS = (1, 2, 5, 10, 20, 50)
 LEAST_ROWS = 10  # of a shard
 ONE_TITLE = "one machine, all data"
 TITLES = [*(each.title for each in COMBINERS.values()), ONE_TITLE]  # in the order of legends
+WAYS = {"all": "all of them", **{name: each.title for name, each in COMBINERS.items()}}
 FIT_S = 0.5  # a machine's model
 
 
-class ShardKnobs(Knobs):
+class ShardedPosteriorKnobs(Knobs):
     """The knobs of `sharded_posterior`.
 
     target: Of linear regression every subposterior is a Gaussian; of the mixture it has two modes.
@@ -330,9 +310,7 @@ class ShardKnobs(Knobs):
 
     target = Choice("mixture", {name: each.title for name, each in WHOLES.items()}, "Posterior")
     sampler = Choice("pmd", {name: each.title for name, each in SAMPLERS.items()}, "Sampler on a shard")
-    combiners = Choice(
-        "all", {"all": "all of them"} | {name: each.title for name, each in COMBINERS.items()}, "Put together by"
-    )
+    combiners = Choice("all", WAYS, "Put together by")
     most_shards = Whole(10, (1, 50), label="Largest K")
     num_data = Whole(1000, (10, 100_000), log=True, label="Data points N")
     num_particles = Whole(1000, (50, 20_000), log=True, label="Draws of a machine")
@@ -341,13 +319,12 @@ class ShardKnobs(Knobs):
     def check(self) -> None:
         """Every shard has some data."""
         if self.most_shards * LEAST_ROWS > self.num_data:
-            raise self.specs()["most_shards"].refusal(
-                f"must leave {LEAST_ROWS} data to every shard, and {self.num_data:,} data do so for at most "
-                f"{self.num_data // LEAST_ROWS}; got {self.most_shards}"
-            )
+            words = f"must leave {LEAST_ROWS} data to every shard, and {self.num_data:,} data do so for at most"
+            most = self.num_data // LEAST_ROWS
+            raise self.specs()["most_shards"].refusal(f"{words} {most}; got {self.most_shards}")
 
 
-class ShardedPosterior(Experiment[ShardKnobs]):
+class ShardedPosterior(Experiment[ShardedPosteriorKnobs]):
     """The prior to the power 1/K on each of K shards, and K subposteriors put together in several ways.
 
     title: A posterior over shards
@@ -356,18 +333,16 @@ class ShardedPosterior(Experiment[ShardKnobs]):
     """
 
     name = "sharded_posterior"
-    Knobs = ShardKnobs
 
-    def columns(self, knobs: ShardKnobs) -> Mapping[str, type]:
+    def columns(self, knobs: ShardedPosteriorKnobs) -> Mapping[str, type]:
         """Who put together how many shards, every error, and what must be known of it."""
         errors = dict.fromkeys(ERRORS, float)
         return {"combiner": str, "K": int, "seed": int, **errors, "seconds": float, "note": str}
 
-    def cases(self, knobs: ShardKnobs) -> list[Case]:
+    def cases(self, knobs: ShardedPosteriorKnobs) -> list[Case]:
         """A number of shards and a seed each; few shards come first."""
-        shared = {
-            name: getattr(knobs, name) for name in ("target", "sampler", "combiners", "num_data", "num_particles")
-        }
+        names = ("target", "sampler", "combiners", "num_data", "num_particles")
+        shared = {name: getattr(knobs, name) for name in names}
         counts = [count for count in COUNTS if count < knobs.most_shards] + [knobs.most_shards]
         return [{**shared, "K": count, "seed": seed} for count in counts for seed in range(knobs.seeds)]
 
@@ -376,8 +351,8 @@ class ShardedPosterior(Experiment[ShardKnobs]):
         whole, count, method = whole_of(case), case["K"], SAMPLERS[case["sampler"]].method
         fits = FIT_S * (count + 1) * case["num_particles"] / 1000
         if not method:
-            return Size(START_S * (count + 2) + fits, 300.0)
-        run = size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
+            return Size(experiments.START_S * (count + 2) + fits, 300.0)
+        run = experiments.size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
         return Size((count + 1) * run.seconds + fits, run.megabytes + 100.0)
 
     def run(self, case: Case) -> list[Row]:
@@ -394,27 +369,27 @@ class ShardedPosterior(Experiment[ShardKnobs]):
             rows.append({**row, **errors_of(found.density, whole), "K": case["K"], "seed": case["seed"]})
         return rows
 
-    def summary(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[Row]:
+    def summary(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Row]:
         """For each way and K the mean of the error, with its standard error."""
         found = []
         groups = grouped(rows, "combiner", "K")
         for combiner, count in sorted(groups, key=lambda key: (TITLES.index(key[0]), key[1])):
             mine = groups[combiner, count]
-            mean, spread = mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
+            mean, spread = experiments.mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
             entry = {"combiner": combiner, "K": count, "mean": mean, "standard error": spread, "runs": len(mine)}
             entry["with note"] = sum(bool(row["note"]) for row in mine)
             found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
         return found
 
-    def pictures(self, rows: Sequence[Row], knobs: ShardKnobs) -> list[Chart]:
+    def pictures(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Chart]:
         """The error against K, a line a combiner."""
         error, groups = WHOLES[knobs.target].error, grouped(rows, "combiner")
         looks = {title: "dashes" if title == ONE_TITLE else "line" for title in TITLES if (title,) in groups}
-        series = [mean_series(title, groups[title,], "K", error, look) for title, look in looks.items()]
+        series = [experiments.mean_series(title, groups[title,], "K", error, look) for title, look in looks.items()]
         words = f"error of the posterior: {METRICS[error].label}"
         return [Chart(series, "number of shards K", words, y_log=error != "tv")]
 
-    def examples(self, knobs: ShardKnobs) -> list[Ellipses]:
+    def examples(self, knobs: ShardedPosteriorKnobs) -> list[Ellipses]:
         """Subposteriors by exact draws of the first data set, and the combined one, over draws from the posterior."""
         cases = [case for case in self.cases(knobs) if case["K"] <= max(2, min(5, knobs.most_shards))]
         case = {**cases[-1], "seed": 0, "sampler": "exact"}
@@ -425,7 +400,8 @@ class ShardedPosterior(Experiment[ShardKnobs]):
 
 def whole_of(case: Case) -> Target:
     """The posterior given all data."""
-    return WHOLES[case["target"]].make(case["num_data"], case["seed"])
+    own = {"num_data": case["num_data"], "data_seed": case["seed"]}
+    return get_target(case["target"], {**WHOLES[case["target"]].options, **own})
 
 
 def draws_of(case: Case) -> list[Array]:

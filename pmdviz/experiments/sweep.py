@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import itertools
 import json
@@ -138,10 +137,8 @@ def chosen_error(error: str | ErrorFunction) -> tuple[str, dict[str, ErrorFuncti
 def _of_metric(name: str, frame: Frame) -> float | None:
     """A metric of the table. Raises InputError where it does not apply."""
     if name not in frame.metric_names:
-        raise InputError(
-            f"error {name!r} is unavailable for method {frame.method.name!r} on target {frame.target.name!r}; "
-            f"available: {', '.join(frame.metric_names)}"
-        )
+        words = f"error {name!r} is unavailable for method {frame.method.name!r} on target {frame.target.name!r}"
+        raise InputError(f"{words}; available: {', '.join(frame.metric_names)}")
     return frame.metrics[name]
 
 
@@ -359,7 +356,7 @@ def run_sweep(
     _check_sendable(recipe, own)
     rows, lost, path = run_cases(
         {job.identity: job for job in jobs},
-        functools.partial(measured_run, own=own),
+        partial(measured_run, own=own),
         kinds=kinds,
         labels=_labels,
         identity=lambda row: (row["recipe"], row["seed"]),
@@ -392,10 +389,8 @@ def _check_sendable(recipe: Recipe, own: Mapping[str, ErrorFunction]) -> None:
     try:
         cloudpickle.dumps((recipe.custom, dict(own)))
     except Exception as error:
-        raise InputError(
-            f"the target or error function cannot be sent to other processes: {words_of(error)}; write it with `def` "
-            "in a module, without open files"
-        ) from error
+        words = f"the target or error function cannot be sent to other processes: {words_of(error)}"
+        raise InputError(f"{words}; write it with `def` in a module, without open files") from error
 
 
 def _name(job: Job) -> str:

@@ -249,7 +249,6 @@ class Convergence(Experiment[ConvergenceKnobs]):
     """
 
     name = "convergence"
-    Knobs = ConvergenceKnobs
 
     def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
         """The varied quantity, the seed, the counts, and every error."""
@@ -308,9 +307,8 @@ def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
     names: dict[float, list[str]] = {}
     for rate in bounds:
         names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
-    return [
-        (f"{', '.join(dict.fromkeys(found))} as printed: slope {slope:.2f}", slope) for slope, found in names.items()
-    ]
+    printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
+    return [(f"{theorems} as printed: slope {slope:.2f}", slope) for theorems, slope in printed]
 
 
 def dimension(knobs: ConvergenceKnobs) -> int:
@@ -389,7 +387,6 @@ class Recurrence(Experiment[RecurrenceKnobs]):
     """
 
     name = "recurrence"
-    Knobs = RecurrenceKnobs
 
     def columns(self, knobs: RecurrenceKnobs) -> Mapping[str, type]:
         """The terms, in nats."""
@@ -419,10 +416,8 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         proved = mean_series("allowed, as proved", rows, "t", "proved", "dashes")._replace(low=None, high=None)
         steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")
         allowed = Series("allowed, as proved", average.x, np.array(averages_allowed(steps)), look="dashes")
-        return [
-            Chart([measured, proved], "step t", "KL(p‖q) after the step (nats)", x_log=False),
-            Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False),
-        ]
+        one = Chart([measured, proved], "step t", "KL(p‖q) after the step (nats)", x_log=False)
+        return [one, Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False)]
 
 
 def mean_terms(rows: Sequence[Row]) -> list[Terms]:

@@ -191,7 +191,6 @@ class Costs(Experiment[CostsKnobs]):
     """
 
     name = "costs"
-    Knobs = CostsKnobs
 
     def columns(self, knobs: CostsKnobs) -> Mapping[str, type]:
         """One measurement; m is 0 where a step has none."""
@@ -221,6 +220,7 @@ def costs_of(rows: Sequence[Row]) -> list[Cost]:
 
 # Theorem 4 of particle mean-field VB: how fast the KL divergence falls on a Gaussian, and to which floor.
 
+GROUPINGS = {"single": "each coordinate alone", "target": "the pairs", "joint": "all together"}
 SETTLED = 0.25  # of the looks: the last ones, over which the floor is measured
 
 
@@ -242,9 +242,7 @@ class DescentKnobs(Knobs):
 
     correlation = Real(0.6, "(-1, 1)", (-0.95, 0.95), "Correlation ρ")
     dim = Whole(2, (2, 20), label="Dimension d")
-    grouping = Choice(
-        "single", {"single": "each coordinate alone", "target": "the pairs", "joint": "all together"}, "Blocks"
-    )
+    grouping = Choice("single", GROUPINGS, "Blocks")
     step_size = Real(0.8, "(0, 1]", (0.05, 1), "Longest Langevin step h", "θ²", log=True)
     num_steps = Whole(4, (2, 8), label="Step sizes")
     looks = Whole(40, (8, 1000), label="Looks")
@@ -353,7 +351,6 @@ class Descent(Experiment[DescentKnobs]):
     """
 
     name = "descent"
-    Knobs = DescentKnobs
 
     def columns(self, knobs: DescentKnobs) -> Mapping[str, type]:
         """The KL above its least, in nats: measured, with infinitely many particles, its bound and floor; and an sd."""
@@ -365,15 +362,11 @@ class Descent(Experiment[DescentKnobs]):
         steps = [knobs.step_size / 2**k for k in range(knobs.num_steps)]
         largest = theory(knobs.as_dict(), steps[0])
         if largest.rate >= 1:
-            top = largest.eigenvalues.max()
-            raise InputError(
-                f"step_size must be below {2 / top:.3g}, 2 over the largest curvature of a block; got {steps[0]:g}",
-                "step_size",
-            )
+            bound = f"{2 / largest.eigenvalues.max():.3g}, 2 over the largest curvature of a block"
+            raise InputError(f"step_size must be below {bound}; got {steps[0]:g}", "step_size")
         shared = {name: value for name, value in knobs.as_dict().items() if name not in ("runs", "step_size")}
-        return [
-            {**shared, "h": h, "every": 2**k, "seed": seed} for k, h in enumerate(steps) for seed in range(knobs.runs)
-        ]
+        each = [(2**k, h, seed) for k, h in enumerate(steps) for seed in range(knobs.runs)]
+        return [{**shared, "h": h, "every": every, "seed": seed} for every, h, seed in each]
 
     def run(self, case: Case) -> list[Row]:
         """A row a look."""

@@ -108,17 +108,14 @@ class Table:
             if twice := [name for name in self._kinds if columns.count(name) > 1]:
                 raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
             if set(columns) != set(self._kinds):
-                raise InputError(
-                    f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}; this "
-                    f"sweep's are {', '.join(self._kinds)}. Give another path"
-                )
+                words = f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}"
+                raise InputError(f"{words}; this sweep's are {', '.join(self._kinds)}. Give another path")
             return [{name: _parsed(row[name], kind) for name, kind in self._kinds.items()} for row in rows]
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(
-                f"cannot read {str(self.path)!r} as a table of a sweep: {error}; give another path, or delete the file"
-            ) from error
+            words = f"cannot read {str(self.path)!r} as a table of a sweep: {error}"
+            raise InputError(f"{words}; give another path, or delete the file") from error
 
     def _take_lock(self) -> None:
         try:
@@ -130,9 +127,8 @@ class Table:
                 os.close(self._lock)
         except BlockingIOError as error:
             os.close(self._lock)
-            raise InputError(
-                f"{str(self.path)!r} is being written by another process; wait for it, or give another path"
-            ) from error
+            words = f"{str(self.path)!r} is being written by another process"
+            raise InputError(f"{words}; wait for it, or give another path") from error
         except OSError as error:
             raise InputError(f"cannot write {str(self.path)!r}: {error}; give another path") from error
 
@@ -444,12 +440,7 @@ def run_cases(
 
 
 def _rows_of(
-    work: Callable[[C], list[Row]],
-    kinds: dict[str, type],
-    labels: Callable[[C], Row],
-    home: int,
-    niceness: int,
-    case: C,
+    work: Callable[[C], list[Row]], kinds: Kinds, labels: Callable[[C], Row], home: int, niceness: int, case: C
 ) -> list[Row]:
     init_worker(home, niceness)
     always = {**labels(case), FAILED: ""}

@@ -31,7 +31,6 @@ from pmdviz.pictures import Mark, Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, dot_opacity
 from pmdviz.scenes.race import Columns, Letters, RaceScene, tile_words, tiles_picture
-from pmdviz.scenes.style import PATH_COLOURS, Theme, palette
 
 S = TypeVar("S")  # a scene, of a run or of a race
 Style: TypeAlias = "str | float | bool | tuple | Mapping[str, str | float] | Transform"  # of an artist
@@ -186,11 +185,11 @@ def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] 
     axis.set_major_formatter(FuncFormatter(lambda value, position: words(value)))
 
 
-def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: Theme) -> None:
+def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: style.Theme) -> None:
     """The paths of a method: segments of one artist, each of its own colour and opacity."""
     ends = np.stack([paths[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
     artist.set_segments(ends.reshape(-1, 2, 2))
-    inks = to_rgba_array([colours.layers[name] for name in PATH_COLOURS])[paths["kind"].astype(int)]
+    inks = to_rgba_array([colours.layers[name] for name in style.PATH_COLOURS])[paths["kind"].astype(int)]
     inks[:, 3] = paths["alpha"]
     artist.set_color(inks)
 
@@ -267,9 +266,8 @@ class PicturePanel(Generic[S]):
         match mark.kind:
             case "line":
                 on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {}
-                return line(
-                    axes, look.get("dash", "solid"), colour, look.get("width", style.LINE_WIDTH), zorder=zorder, **on
-                )
+                width = look.get("width", style.LINE_WIDTH)
+                return line(axes, look.get("dash", "solid"), colour, width, zorder=zorder, **on)
             case "dots":
                 return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
             case "signs" if "marker" in mark.columns:
@@ -283,7 +281,7 @@ class PicturePanel(Generic[S]):
                 axes.add_collection(artist, autolim=False)
                 return artist
             case "image":
-                colours = ListedColormap(palette(self.paper.look.dark, mark.columns["ends"]))
+                colours = ListedColormap(style.palette(self.paper.look.dark, mark.columns["ends"]))
                 fixed = {"vmin": 0, "vmax": 1, "origin": "lower", "interpolation": "nearest", "aspect": "auto"}
                 return axes.imshow(np.full((1, 1), np.nan), cmap=colours, zorder=1, **fixed)
             case _:
@@ -404,10 +402,8 @@ def _closed(x: np.ndarray, y: np.ndarray) -> Path:
     parts = [np.concatenate([part, part[:1]]) for part in parts if len(part) > 2]
     if not parts:
         return NOTHING
-    codes = [
-        np.array([Path.MOVETO, *[Path.LINETO] * (len(part) - 2), Path.CLOSEPOLY], Path.code_type) for part in parts
-    ]
-    return Path(np.concatenate(parts), np.concatenate(codes))
+    codes = [code for part in parts for code in (Path.MOVETO, *[Path.LINETO] * (len(part) - 2), Path.CLOSEPOLY)]
+    return Path(np.concatenate(parts), codes)
 
 
 NOTHING = Path(np.empty((0, 2)))
@@ -508,14 +504,11 @@ class RacePicture(Drawing[RaceScene]):
         tiling = Tiling.fitting(len(first.tiles), WIDE_PX)
         legend = LEGEND_LINES * self.paper.text_px if {*look.layers} & {*tile_words(first.scene)} else 0.0
         box, letters = fitted(self.paper, part, tiling, legend)
-        self.tiles = PicturePanel(self.paper, box, partial(self._tiles, tiling, letters), first)
-        rest = room._replace(x=box.x + box.width, width=room.width - box.width - box.x)
-        self.traces = None
+        self.panels = [PicturePanel(self.paper, box, partial(self._tiles, tiling, letters), first)]
         if beside:
-            self.traces = PicturePanel(
-                self.paper, rest, partial(race_traces_of, look, histories, first), first, top=TOP
-            )
-        self.panels = [self.tiles, *([self.traces] if self.traces else [])]
+            rest = room._replace(x=box.x + box.width, width=room.width - box.width - box.x)
+            traces = partial(race_traces_of, look, histories, first)
+            self.panels.append(PicturePanel(self.paper, rest, traces, first, top=TOP))
 
     def _tiles(self, tiling: Tiling, letters: Letters, scene: RaceScene) -> Picture:
         made = tiles_picture(scene, tiling, letters, self.paper.look.layers)

@@ -25,7 +25,6 @@ from pmdviz.scenes import race as race_scenes
 from pmdviz.scenes import stage, style, trace_columns, words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, best, race_scene, state, weighted
-from pmdviz.scenes.trace_columns import Mark, knob_marks, step_marks, with_present
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -78,11 +77,9 @@ def _histories(result: RaceResult) -> dict[str, np.ndarray]:
     lengths = [len(history["iteration"]) for history in found.values()]
     keys: dict[str, list] = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
     names = dict.fromkeys(name for history in found.values() for name in history)
-    nothing = [np.full(length, np.nan) for length in lengths]
-    return {name: np.repeat(_column(each), lengths) for name, each in keys.items()} | {
-        name: np.concatenate([history.get(name, none) for history, none in zip(found.values(), nothing, strict=True)])
-        for name in names
-    }
+    pairs = [(history, np.full(length, np.nan)) for history, length in zip(found.values(), lengths, strict=True)]
+    columns = {name: np.repeat(_column(each), lengths) for name, each in keys.items()}
+    return columns | {name: np.concatenate([history.get(name, none) for history, none in pairs]) for name in names}
 
 
 def _column(values: Sequence[Value | None]) -> np.ndarray:
@@ -100,7 +97,7 @@ class Scene(NamedTuple):
     note: str
     words: str
     history: Mapping[str, np.ndarray]  # measured so far; the last row is this moment
-    marks: tuple[Mark, ...]
+    marks: tuple[trace_columns.Mark, ...]
     steps: tuple[tuple[Frame, Frame], ...] = ()  # the frames before and after the last one
 
 
@@ -121,10 +118,8 @@ def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
     if look.every:
         shown = -(-last // look.every) + 1
         if shown > MAX_FRAMES:
-            raise InputError(
-                f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {shown:,}: "
-                f"take every={-(-last // (MAX_FRAMES - 1))} or more"
-            )
+            words = f"a film has at most {MAX_FRAMES:,} frames; every={look.every} gives {shown:,}"
+            raise InputError(f"{words}: take every={-(-last // (MAX_FRAMES - 1))} or more")
         return [*range(0, last, look.every), last]
     if look.frames > steps + 1:
         raise InputError(f"frames must be at most {steps + 1:,} ({most}); got {look.frames:,}")
@@ -154,15 +149,10 @@ class Film(Shown):
     look: Look
     all_floors: bool = True  # compute what independent draws get where that is not known; it may take seconds
 
-    @property
-    def run(self) -> Run:
-        """The run that is shown."""
-        return self.what
-
     @cached_property
     def iterations(self) -> list[int]:
         """The iterations shown. Raises InputError."""
-        last = self.run.final.iteration
+        last = self.what.final.iteration
         return chosen(last, last, self.look, f"the run's iterations 0 to {last:,}")
 
     @property
@@ -173,7 +163,7 @@ class Film(Shown):
     @property
     def dots(self) -> int:
         """Particles drawn in a frame."""
-        return min(len(self.run.weights), MAX_DRAWN)
+        return min(len(self.what.weights), MAX_DRAWN)
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -183,19 +173,19 @@ class Film(Shown):
     @property
     def title(self) -> str:
         """The run in a few words."""
-        return f"{self.run.recipe.method} on {self.run.recipe.target}"
+        return f"{self.what.recipe.method} on {self.what.recipe.target}"
 
     @property
     def floors(self) -> dict[str, float | None]:
         """floor_tv and floor_kl of the last frame, of independent draws; computed where they are not known."""
         if self.all_floors:
-            know_floor(self.run.final)
-        return {name: self.run.final.metrics[name] for name in ("floor_tv", "floor_kl")}
+            know_floor(self.what.final)
+        return {name: self.what.final.metrics[name] for name in ("floor_tv", "floor_kl")}
 
     @cached_property
     def drawn(self) -> tuple[stage.Scene, stage.Pair]:
         """The scene of the stage and its coordinates. Raises InputError where it is unavailable."""
-        target, method = self.run.target, self.run.final.method
+        target, method = self.what.target, self.what.final.method
         self.look.choice.check(target, method)
         if self.look.traces != NO_TRACES:
             shown_group(target, method, self.look.traces)
@@ -203,13 +193,13 @@ class Film(Shown):
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        session, marks = Session(self.run.recipe), []
+        session, marks = Session(self.what.recipe), []
         rows: dict = {}
         before = session.frame
         for iteration in self.iterations:
             while session.frame.iteration < iteration and not session.done:
                 before = session.frame
-                marks += step_marks(session.advance())
+                marks += trace_columns.step_marks(session.advance())
                 tick()
             made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
             rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
@@ -217,24 +207,24 @@ class Film(Shown):
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; an event belongs to the measured frame after it."""
-        history, marks = self.run.history, []
+        history, marks = self.what.history, []
         for kind, column in (("rejuvenated", "rejuvenations"), ("limited", "limited_steps")):
             rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
             at = (history[name][rows] for name in ("iteration", "visited", "evaluations", "seconds"))
-            marks += [Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
-        return self._scene(self.run.final, history, marks)
+            marks += [trace_columns.Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
+        return self._scene(self.what.final, history, marks)
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """The history, or the particles."""
-        return self.run.history if self.look.table == "history" else particle_columns(self.run)
+        return self.what.history if self.look.table == "history" else particle_columns(self.what)
 
-    def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[Mark]) -> Scene:
+    def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[trace_columns.Mark]) -> Scene:
         if self.all_floors:
             know_floor(frame)
         reason = frame.info.rejuvenated if frame.info else ""
         drawn, pair = self.drawn
-        past = with_present(history, frame)
-        turned = knob_marks(self.run.recipe.changes, past, frame.iteration)
+        past = trace_columns.with_present(history, frame)
+        turned = trace_columns.knob_marks(self.what.recipe.changes, past, frame.iteration)
         return Scene(
             iteration=frame.iteration,
             columns=drawn.columns(frame, pair),
@@ -246,7 +236,7 @@ class Film(Shown):
 
     def _seconds(self, iterations: ArrayLike) -> np.ndarray:
         """Computing time of the run itself, not of its replay: the same film at every export."""
-        return np.interp(np.asarray(iterations), self.run.history["iteration"], self.run.history["seconds"])
+        return np.interp(np.asarray(iterations), self.what.history["iteration"], self.what.history["seconds"])
 
 
 def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str, float]]) -> Mapping[str, np.ndarray]:
@@ -304,17 +294,13 @@ class RaceFilm(Shown):
     def _last(self, name: str) -> list[int]:
         return [int(history[name][-1]) for history in self.histories]
 
-    @property
-    def _unit(self) -> str:
-        return self.what.recipe.budget_unit
-
     @cached_property
     def levels(self) -> list[int]:
         """The amount spent by every entrant at each frame, the first 0 and the last the race's end. Raises InputError.
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
-        spent = self._last(CLOCK_OF[self._unit])
+        spent = self._last(CLOCK_OF[self.what.recipe.budget_unit])
         end = min(max(spent), self.what.budget)  # a long last step may go far beyond the budget
         titles = [one.title for one in self.what.entrants]
         pairs = zip(self._last("iteration"), spent, titles, strict=True)
@@ -346,10 +332,11 @@ class RaceFilm(Shown):
     def longest(self) -> int:
         """About how many letters the words of a frame have."""
         rows = {row["method"]: row for row in self.what.rows if row["seed"] == self.seed}
-        spent = [0, *(spent_in(row, self._unit) for row in rows.values())]
+        spent = [0, *(spent_in(row, self.what.recipe.budget_unit) for row in rows.values())]
         title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead earlier
         first = best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
-        return len(state(sum(self._last("iteration")), spent, self.what.budget, first, self._unit)) + ROOM
+        given = sum(self._last("iteration")), spent, self.what.budget, first, self.what.recipe.budget_unit
+        return len(state(*given)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -407,13 +394,13 @@ def check_entrants(number: int) -> None:
 def stage_of(film: Film, scene: Scene) -> Picture:
     """Exact posterior, approximation and particles."""
     drawn, pair = film.drawn
-    target, method = film.run.target, film.run.final.method
+    target, method = film.what.target, film.what.final.method
     return stage.stage_picture(drawn, target, method, pair, scene.columns, scene.note, film.look.layers)
 
 
 def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
     """The chosen traces against the chosen clock, on the axes of the whole run."""
-    run, method = film.run, film.run.final.method
+    run, method = film.what, film.what.final.method
     group = trace_columns.GROUPS[shown_group(run.target, method, film.look.traces)]
     clock = film.look.clock or trace_columns.usual_clock(method, run.recipe.budget_unit)
     budget = trace_columns.budget_drawn(run.final, run.recipe.budget)
@@ -428,9 +415,8 @@ def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScen
     """The chosen metric of all against the chosen clock, on the axes of the whole race."""
     recipe, metric = first.recipe, traced(first.recipe, look.traces)
     clock = look.clock or CLOCK_OF[recipe.budget_unit]
-    end = trace_columns.clock_end(
-        clock, max(float(one[clock][-1]) for one in histories), first.budget, recipe.budget_unit
-    )
+    last = max(float(one[clock][-1]) for one in histories)
+    end = trace_columns.clock_end(clock, last, first.budget, recipe.budget_unit)
     floor, rows = first.floors[metric.name], [tile.trace for tile in scene.tiles]
     made = race_scenes.race_traces_picture(rows, metric, clock, end, race_scenes.span(metric, histories, floor), floor)
     unknown = all(np.isnan(history[metric.name]).all() for history in histories)

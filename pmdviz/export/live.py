@@ -29,6 +29,7 @@ from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
 from pmdviz.scenes.stage.posterior import LARGEST, prior_lines, reference_areas, reference_lines
 from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
+from pmdviz.views.figures import elements_script
 from pmdviz.wasm import FOLDER, MODULE, NAMES
 
 if TYPE_CHECKING:
@@ -139,14 +140,14 @@ class Shown(NamedTuple):
 def live_page(film: Film | RaceFilm) -> str:
     """The page of a run or a race as a text. Raises InputError where a method or the target cannot run in a page."""
     recipe, *other = recipes_of(film)
-    known = film.run.final.metrics if isinstance(film, Film) else {}
+    known = film.what.final.metrics if isinstance(film, Film) else {}
     return page({"run": Shown(recipe, other=other[0] if other else None, metrics=known)})
 
 
 def recipes_of(film: Film | RaceFilm) -> list[Recipe]:
     """The recipe of a run, or the two of a race. Raises InputError where a race has others."""
     if isinstance(film, Film):
-        return [film.run.recipe]
+        return [film.what.recipe]
     race = film.what.recipe
     if len({one.method for one in race.entrants}) != len(race.entrants) or len(race.entrants) > MOST:
         raise InputError(f"a live page has one method, or {MOST} different ones; got {', '.join(film.labels)}")
@@ -160,7 +161,7 @@ def page(shown: Mapping[str, Shown], **more: Json) -> str:
     """
     given = script_json({**lab(shown), **more})
     css = css_variables() + page_css("live")
-    code = canvas_script() + script("page", "lessons")
+    code = canvas_script() + elements_script() + script("page", "lessons")
     driver = script(*SCRIPTS, "worker")
     template = Template((FOLDER / "live.html").read_text("utf-8"))
     return template.substitute(policy=policy(code, css), css=css, page=code, driver=driver, lab=given)

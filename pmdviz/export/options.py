@@ -135,10 +135,8 @@ def shown_group(target: Target, method: Method, name: str) -> str:
     known = GROUPS.of(target, method)
     if not name or name in known:
         return name or first_group(known)
-    raise InputError(
-        f"traces: {name} is unavailable for method {method.name!r} on target {target.name!r}; available: "
-        f"{', '.join(known)}"
-    )
+    words = f"traces: {name} is unavailable for method {method.name!r} on target {target.name!r}"
+    raise InputError(f"{words}; available: {', '.join(known)}")
 
 
 def traced(recipe: RaceRecipe, name: str) -> Metric:

@@ -9,13 +9,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from pmdviz.export.films import Film, RaceFilm, Scene, race_traces_of, stage_of, traces_of
 from pmdviz.export.live import live_page
-from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look, RaceLook
+from pmdviz.export.options import FILM_OPTIONS, NO_TRACES, STAGE_OPTIONS, Look
 from pmdviz.export.writers import MEGABYTE, Job, Writer
 from pmdviz.files import Json, script_json, static_text
 from pmdviz.pictures import Axis, Mark, Picture
@@ -28,8 +28,6 @@ from pmdviz.views.figures import elements_script, inside_script, inside_styleshe
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
-
-S = TypeVar("S", Scene, RaceScene)
 
 # A film as numbers for a page: columns as 16-bit numbers in one run, each array stored once.
 
@@ -95,15 +93,13 @@ class Film16:
             for picture in pictures:
                 picture_json(picture, self._seen)
         self.groups = {group: k for k, group in enumerate(self._of_group)}
-        self.scales = [
-            [*scale(arrays), *([1] if _logarithmic(group) else [])] for group, arrays in self._of_group.items()
-        ]
+        kinds = self._of_group.items()
+        self.scales = [[*scale(arrays), *([1] if _logarithmic(group) else [])] for group, arrays in kinds]
         for at in reversed(range(len(frames))):  # lines grow from frame to frame: the longest is stored
             found[at] = [picture_json(one, partial(self._put, f"{k}")) for k, one in enumerate(frames[at])]
         self.first = found[0]
-        self.frames = [
-            [changes(new, old) for new, old in zip(found[at], found[0], strict=True)] for at in range(len(frames))
-        ]
+        ordered = [found[at] for at in range(len(frames))]
+        self.frames = [[changes(new, old) for new, old in zip(each, ordered[0], strict=True)] for each in ordered]
 
     def _seen(self, key: str, name: str, values: ArrayLike, axis: Axis | None) -> None:
         group = _group(name, axis)
@@ -111,10 +107,15 @@ class Film16:
 
     def _put(self, picture: str, key: str, name: str, values: ArrayLike, axis: Axis | None) -> dict[str, list[int]]:
         if axis is None and name not in ROUNDED:  # a number shown at the pointer: a 32-bit float
-            return {"at": [*self.numbers.put(np.asarray(values, "<f4").view("<u2"), f"{picture} {key} {name}"), -1]}
+            return {"at": self.numbers.put(_halves(np.asarray(values, "<f4").view("<u4")), f"{picture} {key} {name}")}
         group = _group(name, axis)
         laid, at = _laid(values, group), self.groups[group]
         return {"at": [*self.numbers.put(quantised(laid, *self.scales[at][:2]), f"{picture} {key} {name}"), at]}
+
+
+def _halves(bits: np.ndarray) -> np.ndarray:
+    """The low halves of 32-bit floats, and then the high ones."""
+    return np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16)
 
 
 def _group(name: str, axis: Axis | None) -> Group:
@@ -150,7 +151,7 @@ def put_part(film: Film16, axes: Mapping[str, Axis], name: str, values: np.ndarr
     bits = np.asarray(values, "<f4").view("<u4")
     if name not in EXACT:
         bits = bits & KEPT_BITS
-    return {"at": film.numbers.put(np.concatenate([bits & 0xFFFF, bits >> 16]).astype(np.uint16))}
+    return {"at": film.numbers.put(_halves(bits))}
 
 
 STATIC = Path(__file__).with_name("static")
@@ -159,60 +160,35 @@ BYTES_OF_A_FRAME = 10_000.0  # the contours and the words
 INSIDE_DOTS, BYTES_INSIDE = 150, 15_000.0  # particles whose terms a frame holds, and their bytes
 
 
-class Player(Generic[S]):
-    """A page that plays scenes: their pictures, the numbers in them, and the script."""
+class Player:
+    """A page that plays the scenes of a film: their pictures, the numbers in them, and the script."""
 
-    what = "run"
-
-    def __init__(self, film: Film | RaceFilm, scenes: Iterable[S]) -> None:
-        self.film, self.look = film, film.look
+    def __init__(self, film: Film | RaceFilm, scenes: Iterable[Scene | RaceScene]) -> None:
+        self.film, self.look, self.is_race = film, film.look, isinstance(film, RaceFilm)
+        steps, pictures = (race_steps, race_pictures) if self.is_race else (run_steps, run_pictures)
         self.insides: list[list[Inside]] = []
-        self.scenes: list[S] = [self.kept(scene) for scene in scenes]
-        first = self.pictures(self.scenes[0])
-        self.drawn = [
-            [one._replace(x=start.x, y=start.y) for one, start in zip(self.pictures(scene), first, strict=True)]
-            for scene in self.scenes
-        ]
+        self.scenes: list = []
+        for scene in scenes:  # without its frames, which are large
+            self.insides += [steps(film, scene)] if self.look.inside else []
+            self.scenes.append(scene._replace(steps=()))
+        found = [pictures(film, self.scenes[-1], scene) for scene in self.scenes]
+        axes = [{"x": start.x, "y": start.y} for start in found[0]]
+        self.drawn = [[one._replace(**own) for one, own in zip(each, axes, strict=True)] for each in found]
         made = Film16(self.drawn)
         self.frames: list[dict[str, Json]] = [
-            {"pictures": pictures, "words": scene.words, **self.more(scene)}
-            for pictures, scene in zip(made.frames, self.scenes, strict=True)
+            {"pictures": each, "words": scene.words, **_states(scene)}
+            for each, scene in zip(made.frames, self.scenes, strict=True)
         ]
-        put = partial(put_part, made, {"x": first[0].x, "y": first[0].y})
-        for frame, steps in zip(self.frames, self.insides, strict=False):
-            frame["inside"] = [one.payload(put) for one in steps]
+        put = partial(put_part, made, axes[0])
+        for frame, inner in zip(self.frames, self.insides, strict=False):
+            frame["inside"] = [one.payload(put) for one in inner]
+        titles = [tile.title for tile in self.scenes[0].tiles] if self.is_race else []
         self.payload = {
             **{"pictures": made.first, "frames": self.frames, "scales": made.scales, "numbers": made.numbers.text()},
-            **{"fps": self.look.fps, "dark": self.look.dark, "large": self.look.large_type},
-            **{"legend": self.legend(), "titles": self.titles(), "colours": style.entrant_colours(self.look.dark)},
+            **{"fps": self.look.fps, "dark": self.look.dark, "large": self.look.large_type, "titles": titles},
+            **{"legend": _legend(self.look, self.scenes[0]), "colours": style.entrant_colours(self.look.dark)},
             "inside": bool(self.insides),
         }
-
-    def kept(self, scene: S) -> S:
-        """The scene without its frames, which are large; what the panel shows of its steps is worked out before."""
-        if self.look.inside:
-            self.insides.append(self.steps(scene))
-        return scene._replace(steps=())
-
-    def steps(self, scene: S) -> list[Inside]:
-        """The last step of each entrant, from the inside."""
-        raise NotImplementedError
-
-    def pictures(self, scene: S) -> list[Picture]:
-        """The pictures of a scene, side by side."""
-        raise NotImplementedError
-
-    def more(self, scene: S) -> dict[str, Json]:
-        """Further words of a frame."""
-        return {}
-
-    def legend(self) -> list[tuple[str, str, str]]:
-        """Names, colours and kinds of line below pictures that have no legend."""
-        return []
-
-    def titles(self) -> list[str]:
-        """Of the tiles."""
-        return []
 
     def html(self) -> str:
         """The whole page."""
@@ -222,7 +198,8 @@ class Player(Generic[S]):
         theme = style.theme(self.look.dark)
         return Template((STATIC / "player.html").read_text(encoding="utf-8")).substitute(
             title=html.escape(f"pmdviz: {self.film.title}"),
-            **{"css": css, "js": js, "film": script_json(self.payload), "what": self.what},
+            what="race" if self.is_race else "run",
+            **{"css": css, "js": js, "film": script_json(self.payload)},
             words=html.escape(self.scenes[0].words),
             python=html.escape(self.film.python()),
             **{"paper": theme.paper, "text": theme.text, "muted": theme.muted},
@@ -231,23 +208,18 @@ class Player(Generic[S]):
         )
 
 
-class Page(Player[Scene]):
-    """The page of a run: the stage and the traces."""
+def run_steps(film: Film, scene: Scene) -> list[Inside]:
+    """The last step of a run, from the inside."""
+    return [inside(*step, *film.drawn, INSIDE_DOTS, scene.columns) for step in scene.steps]
 
-    film: Film
 
-    def steps(self, scene: Scene) -> list[Inside]:
-        """The one of the run."""
-        return [inside(*step, *self.film.drawn, INSIDE_DOTS, scene.columns) for step in scene.steps]
-
-    def pictures(self, scene: Scene) -> list[Picture]:
-        """The stage, and the traces if they are wanted."""
-        stage = stage_of(self.film, scene)
-        if "particles" in stage.marks:
-            marks = {**stage.marks, "particles": weighed(stage.marks["particles"], scene.columns)}
-            stage = stage._replace(marks=marks)
-        traced = self.look.traces != NO_TRACES
-        return [stage, *([traces_of(self.film, self.scenes[-1], scene)] if traced else [])]
+def run_pictures(film: Film, last: Scene, scene: Scene) -> list[Picture]:
+    """The stage, and the traces if they are wanted."""
+    stage = stage_of(film, scene)
+    if "particles" in stage.marks:
+        marks = {**stage.marks, "particles": weighed(stage.marks["particles"], scene.columns)}
+        stage = stage._replace(marks=marks)
+    return [stage, *([traces_of(film, last, scene)] if film.look.traces != NO_TRACES else [])]
 
 
 def weighed(mark: Mark, columns: StageColumns) -> Mark:
@@ -269,11 +241,8 @@ def _forecast(look: Look, frames: int, dots: int) -> float:
 
 
 def _write(job: Job) -> None:
-    if job.film.look.live:
-        job.path.write_text(live_page(job.film), encoding="utf-8")
-        return
-    page = RacePage if isinstance(job.film, RaceFilm) else Page
-    job.path.write_text(page(job.film, job.scenes()).html(), encoding="utf-8")
+    page = live_page(job.film) if job.film.look.live else Player(job.film, job.scenes()).html()
+    job.path.write_text(page, encoding="utf-8")
 
 
 HTML = Writer(
@@ -287,39 +256,32 @@ HTML = Writer(
 LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths": "solid"}
 
 
-class RacePage(Player[RaceScene]):
-    """The page of a race: a tile for each entrant, and one metric of all."""
+def race_steps(film: RaceFilm, scene: RaceScene) -> list[Inside]:
+    """The inside of each entrant's step; together they have as many particles as the page of a run."""
+    limit, drawn = INSIDE_DOTS // len(scene.tiles), (scene.scene, scene.pair)
+    pairs = zip(scene.steps, scene.tiles, strict=True)
+    return [inside(*step, *drawn, limit, tile.columns) for step, tile in pairs]
 
-    what = "race"
-    film: RaceFilm
-    look: RaceLook
 
-    def pictures(self, scene: RaceScene) -> list[Picture]:
-        """The tiles, and the traces if they are wanted."""
-        tiles = [tile_picture(scene, k, self.look.layers) for k in range(len(scene.tiles))]
-        if self.look.traces == NO_TRACES:
-            return tiles
-        traces = race_traces_of(self.look, self.film.histories, self.scenes[-1], scene)
-        titles = {f"line-{k}": title for k, title in enumerate(self.titles())}
-        return [*tiles, traces._replace(legend={**titles, **traces.legend})]
+def race_pictures(film: RaceFilm, last: RaceScene, scene: RaceScene) -> list[Picture]:
+    """A tile for each entrant, and the traces of all if they are wanted."""
+    tiles = [tile_picture(scene, k, film.look.layers) for k in range(len(scene.tiles))]
+    if film.look.traces == NO_TRACES:
+        return tiles
+    traces = race_traces_of(film.look, film.histories, last, scene)
+    titles = {f"line-{k}": tile.title for k, tile in enumerate(scene.tiles)}
+    return [*tiles, traces._replace(legend={**titles, **traces.legend})]
 
-    def steps(self, scene: RaceScene) -> list[Inside]:
-        """The inside of each entrant's step; together they have as many particles as the page of a run."""
-        limit, drawn = INSIDE_DOTS // len(scene.tiles), (scene.scene, scene.pair)
-        pairs = zip(scene.steps, scene.tiles, strict=True)
-        return [inside(*step, *drawn, limit, tile.columns) for step, tile in pairs]
 
-    def more(self, scene: RaceScene) -> dict[str, Json]:
-        """The states above the tiles."""
-        return {"states": [tile.state for tile in scene.tiles]}
+def _states(scene: Scene | RaceScene) -> dict[str, Json]:
+    """The states above the tiles of a race."""
+    return {"states": [tile.state for tile in scene.tiles]} if isinstance(scene, RaceScene) else {}
 
-    def titles(self) -> list[str]:
-        """Of the entrants."""
-        return [tile.title for tile in self.scenes[0].tiles]
 
-    def legend(self) -> list[tuple[str, str, str]]:
-        """The layers of the tiles."""
-        scene = self.scenes[0].scene
-        colours, words = dict(style.tile_layers(self.look.dark, 0, scene.shows_theta)), tile_words(scene)
-        colours["paths"] = colours[style.PATH_COLOURS[0]]
-        return [(words[name], colours[name], LINES[name]) for name in self.look.layers if name in words]
+def _legend(look: Look, scene: Scene | RaceScene) -> list[tuple[str, str, str]]:
+    """Names, colours and kinds of line below tiles, which have no legend."""
+    if not isinstance(scene, RaceScene):
+        return []
+    colours, words = dict(style.tile_layers(look.dark, 0, scene.scene.shows_theta)), tile_words(scene.scene)
+    colours["paths"] = colours[style.PATH_COLOURS[0]]
+    return [(words[name], colours[name], LINES[name]) for name in look.layers if name in words]

@@ -24,7 +24,6 @@ from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
 from pmdviz.knobs import Value
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
-from pmdviz.scenes.style import STRENGTH
 
 if TYPE_CHECKING:
     import pyarrow
@@ -49,11 +48,6 @@ class Job:
     film: Film | RaceFilm
     path: Path
     progress: Progress
-
-    @property
-    def look(self) -> Look:
-        """How it is to look."""
-        return self.film.look
 
     def scenes(self) -> Iterator[Scene | RaceScene]:
         """The scenes of the film; progress is reported between any two iterations of the replay."""
@@ -161,9 +155,9 @@ def _of_stage(theme: style.Theme) -> list[np.ndarray]:
     for path in PATHS:
         colours += _ramp(paper, rgb(theme.layers[path]), FINE)
     for end, shades in ((first, CELLS[0]), (second, CELLS[1])):
-        colours += _ramp(paper, paper + STRENGTH * (end - paper), shades)
+        colours += _ramp(paper, paper + style.STRENGTH * (end - paper), shades)
     for share in ON_CELLS:
-        under = paper + share * STRENGTH * (second - paper)
+        under = paper + share * style.STRENGTH * (second - paper)
         colours += _ramp(under, under + COVER * (dots - under), DOTS_ON_CELLS)
     return colours
 
@@ -257,7 +251,7 @@ def _write_gif(job: Job) -> None:
     """Pillow stores of each frame what changed; it keeps all of them in memory, a byte a pixel, until the last."""
     from PIL import Image
 
-    look, frames = job.look, job.film.frames
+    look, frames = job.film.look, job.film.frames
     if frames * look.width * look.height > MAX_PIXELS:
         most = MAX_PIXELS // (look.width * look.height)
         raise InputError(f"a GIF of {look.width}x{look.height} has at most {most:,} frames; got {frames:,} (or .mp4)")
@@ -276,7 +270,7 @@ def _write_gif(job: Job) -> None:
 
 def _indexed(job: Job) -> Iterator[np.ndarray]:
     """Palette indices of the frames; of a transparent film edges are mixed with the paper, and nothing is nothing."""
-    look = job.look
+    look = job.film.look
     table, paper = nearest(look.dark, job.film.lines), rgb(style.theme(look.dark).paper)
     for picture in job.pictures():
         drawn = np.ascontiguousarray(picture)
@@ -331,10 +325,8 @@ def encoder() -> str:
     try:
         return imageio_ffmpeg.get_ffmpeg_exe()
     except RuntimeError as error:
-        raise InputError(
-            f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}; install it with pip install "
-            "'pmdviz[video]', or set IMAGEIO_FFMPEG_EXE to its path"
-        ) from error
+        words = f"writing .mp4 needs ffmpeg, which imageio-ffmpeg does not find: {error}; install it with pip install"
+        raise InputError(f"{words} 'pmdviz[video]', or set IMAGEIO_FFMPEG_EXE to its path") from error
 
 
 def _check_mp4(look: Look) -> None:
@@ -381,7 +373,7 @@ def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
 
 MP4 = Writer(
     ".mp4", "a film for slides and players (H.264)", (*PICTURE_OPTIONS, *FILM_OPTIONS),
-    lambda job: encode(job.pictures(), job.look, job.path),
+    lambda job: encode(job.pictures(), job.film.look, job.path),
     needs=(*DRAWING, ("imageio_ffmpeg", "video")), check=_check_mp4,
     forecast=lambda look, frames, dots: 0.1 * frames * look.width * look.height,
 )  # fmt: skip
@@ -401,9 +393,8 @@ def _write_parquet(job: Job) -> None:
     from pyarrow import parquet
 
     columns = job.film.columns()
-    fields = [
-        pyarrow.field(name, _type(column), metadata={"unit": UNITS.get(name, "")}) for name, column in columns.items()
-    ]
+    known = [(name, _type(column), {"unit": UNITS.get(name, "")}) for name, column in columns.items()]
+    fields = [pyarrow.field(name, kind, metadata=unit) for name, kind, unit in known]
     table = pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
     parquet.write_table(table, job.path)
 

@@ -319,8 +319,9 @@ def kernels_of(columns: Array, log_weights: Array, judged: Array, own: Array) ->
 
     columns (d, at least m) and judged (d, at least n): points x_j and y_i as `whiten` gives them, of a cluster with
     mean 0 and covariance I then; log_weights (m,), -inf allowed; own (n,): the index of y_i among the points, -1 where
-    it is none of them. ValueError for log-weights that are no vector.
+    it is none of them. ValueError for log-weights that are not a vector, and for points that are not finite.
     """
+    columns, judged = finite(columns, "columns"), finite(judged, "judged")
     log_weights, own = vector(log_weights, "log_weights"), plain(own, np.int64)
     bound, d, n = log_weights.max(), len(columns), own.size
     base = np.full(columns.shape[1], LOG_ZERO)

@@ -33,7 +33,7 @@ from pmdviz.lab.loop.live import SLOW, Act, Live, Pace
 from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
 from pmdviz.lab.loop.work import FloorWork
-from pmdviz.lab.panel_internals import collected, handed
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
 from pmdviz.lab.panels.screen import LiveScreen
 from pmdviz.lab.panels.setup import ProblemControls
@@ -265,9 +265,8 @@ class LivePage(Page, Generic[Shown]):
         """Theme and size of the labels."""
         self._dark = self._dark if dark is None else dark
         self._presenter = self._presenter if presenter is None else presenter
-        with collected(pn.state.curdoc):
-            self.screen.set_theme(self._dark, self._presenter)
-            set_classes(self.playback.view, "pmdviz-transport", *["pmdviz-large"] * self._presenter)  # Play alone
+        self.screen.set_theme(self._dark, self._presenter)
+        set_classes(self.playback.view, "pmdviz-transport", *["pmdviz-large"] * self._presenter)  # Play alone
         self.inside.set_theme(self._dark)
 
     def present(self, on: bool) -> None:

@@ -22,7 +22,7 @@ from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.page import LivePage
-from pmdviz.lab.panel_internals import collected, handed
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
@@ -342,9 +342,8 @@ class Race(LivePage):
         """Another race instead of this one; drop all results of the old one."""
         if self.live.runner is not None:
             self.live.runner.cancel()
-        with collected(self._doc):
-            self.screen.dim(True)
-            self._forget_bands()
+        self.screen.dim(True)
+        self._forget_bands()
         self.setup.expect(recipe)
         self.live.do("new race", lambda runner: _made(recipe, runner), newest_only=True)
 
@@ -365,8 +364,7 @@ class Race(LivePage):
         self._tell_bands()
 
     def _tell_bands(self) -> None:
-        with collected(self._doc):
-            self._show_bands()
+        self._show_bands()
         if not self.bands.running and not self.live.playing:
             self._glance()
 

@@ -14,7 +14,7 @@ from pmdviz.errors import InputError, shown, words_of
 from pmdviz.files import atomic_write
 from pmdviz.knobs import real_number
 from pmdviz.lessons.lesson import GRADES, NEAR, Answer, checked_answer, side, within
-from pmdviz.lessons.sheets import file_name, row, sheet, to_json
+from pmdviz.lessons.progress import file_name, row, sheet, to_json
 
 OF_A_NUMBER = ("close", "low", "high")  # the texts for answers near enough, below and above
 

@@ -6,7 +6,7 @@ import importlib
 import pkgutil
 from functools import cache
 
-from pmdviz.errors import unknown
+from pmdviz.errors import entry
 from pmdviz.methods.base import METHODS, REGISTERED, Method
 from pmdviz.methods.step import MethodKnobs as MethodKnobs
 from pmdviz.methods.step import StepBlock as StepBlock
@@ -38,9 +38,7 @@ OTHER = "Other methods"  # of files elsewhere
 
 def find_method(name: str) -> Method:
     """The method of that name. Raises InputError."""
-    if not isinstance(name, str) or name not in METHODS:
-        raise unknown("method", name, METHODS)
-    return METHODS[name]
+    return entry("method", name, METHODS)
 
 
 def usual_target(name: str) -> str:

@@ -18,19 +18,11 @@ import numpy as np
 from pmdviz.densities.density import Density, Points, effective_sample_size
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Flag, Real, Whole
-from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import (
-    BatchMethod,
-    Stepped,
-    checked_gradient,
-    checked_log_likelihood,
-    checked_log_prior,
-    usual_rows,
-)
+from pmdviz.methods import base, optimisers, weighting
+from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.stein import leaders_width
 from pmdviz.methods.stein.svgd import KernelSurrogate
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
-from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -203,7 +195,7 @@ needs a target with exact draws."""
 SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
 
 
-class LadderKnobs(SmoothingKnobs):
+class LadderKnobs(weighting.SmoothingKnobs):
     """Knobs of every method on a ladder.
 
     num_particles: Number of points that go up the ladder, each with a weight.
@@ -215,7 +207,7 @@ class LadderKnobs(SmoothingKnobs):
     time_step: Length of one leapfrog step, or sd of a random walk's proposals; with pilots the first one.
     """
 
-    num_particles = NUM_PARTICLES.at(500)
+    num_particles = weighting.NUM_PARTICLES.at(500)
     num_temperatures = NUM_TEMPERATURES
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
@@ -264,7 +256,7 @@ STEP_ACCEPTANCE = Scalar("step_acceptance", "proposals accepted in a step", "sha
 BEFORE_ITS_MOVE = "The likelihood at the particle's place before its move, to the power by which β rises."
 
 
-class Ladder(SmoothedMethod):
+class Ladder(weighting.SmoothedMethod):
     """At rung t: log w += (β_t - β_{t-1}) log L(θ), then a move that leaves prior x L^β_t invariant.
 
     The mean of w is unbiased for Z whatever the moves are, as long as each leaves its rung's density invariant and
@@ -304,7 +296,7 @@ class Ladder(SmoothedMethod):
         ways = 2 if knobs.sandwich else 1
         rows *= ways * (knobs.num_temperatures * self.passes(target, knobs) + 2)
         walkers = 1.0 if target.data is not None else 1 + PILOTS / knobs.num_particles  # evaluations, of pilots too
-        return max(usual_rows(target), math.ceil(walkers * rows))
+        return max(base.usual_rows(target), math.ceil(walkers * rows))
 
     def passes(self, target: Target, knobs: LadderKnobs) -> int:
         """How often a move goes over its rows."""
@@ -315,7 +307,7 @@ class Ladder(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: LadderKnobs) -> LadderState:
         """m draws from the prior, and the pilots: β = 0."""
         m, rungs = knobs.num_particles, knobs.rungs()
-        points, log_prior = prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
+        points, log_prior = weighting.prior_draws(rng, target, m + (PILOTS if knobs.tuning == "pilots" else 0))
         n, d = points.shape
         momenta, nothing, zeros = rng.standard_normal((n, d)), np.empty((0, d)), np.zeros(len(rungs))
         walkers = Walkers(points, momenta, log_prior, np.zeros(n), nothing, nothing)

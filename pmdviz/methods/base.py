@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import ClassVar, Generic, Literal, TypeVar
@@ -14,19 +13,8 @@ from pmdviz.densities.density import Density, GaussianMixture, Points, effective
 from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Value, documented
-from pmdviz.methods.step import (
-    COLUMNS,
-    BatchKnobs,
-    Grammar,
-    MethodKnobs,
-    Path,
-    Scalar,
-    State,
-    StepBlock,
-    StepInfo,
-    Update,
-)
+from pmdviz.knobs import Value, documented, named_after
+from pmdviz.methods.step import BatchKnobs, Grammar, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
 from pmdviz.targets import Target
 from pmdviz.targets.base import OFFERS
 
@@ -98,7 +86,7 @@ class Method(Generic[State, Own]):
         """Enter a method that has a name; its docstring says title, `about`, `formula`, `what_moves` and `source`."""
         if not cls.name:
             return
-        if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Knobs"):
+        if own := named_after(cls, "Knobs"):
             cls.Knobs = own
         if "title" not in cls.__dict__:
             cls.title = (cls.__doc__ or "").partition("\n")[0].removesuffix(".")
@@ -107,7 +95,7 @@ class Method(Generic[State, Own]):
         card = documented(cls)
         for name in CARD & card.keys():
             setattr(cls, name, card[name])
-        cls.grammar = Grammar(**{name: card[name] for name in COLUMNS if name in card})
+        cls.grammar = Grammar(**{name: card[name] for name, _ in cls.grammar if name in card})
         if cls.update is not None:
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))

@@ -13,9 +13,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, rows_in_words
-from pmdviz.methods.optimisers import clipped, momentum, move_update, paced
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, Scalar, StepInfo, Term, Work
-from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
@@ -31,7 +29,7 @@ class StraightThroughKnobs(MethodKnobs):
     eta: The step size of Adam is η/t^κ at step t.
     """
 
-    num_particles = NUM_PARTICLES.at(5, softbounds=(1, 50))
+    num_particles = weighting.NUM_PARTICLES.at(5, softbounds=(1, 50))
     batch_size = BATCH_SIZE.at(100)
     bootstrap = Flag(True, "Bagging", acts="restart")
     eta = optimisers.ETA.at(0.05)
@@ -82,7 +80,7 @@ class StraightThrough(BatchMethod):
     requires = frozenset({"discrete", "relaxation"})
     scalars = (optimisers.STEP_SIZE, Scalar("changes", "states changed", "coordinates per particle", True))
     budget_words = f"{STEPS} steps of every point"
-    update = move_update(UPHILL, momentum(), CLIPPED, formula="w′ − w", unit="units of w")
+    update = optimisers.move_update(UPHILL, optimisers.momentum(), CLIPPED, formula="w′ − w", unit="units of w")
 
     def missing_in(self, target: Target) -> str:
         """Data besides: without any there is nothing to draw batches and bootstrap samples from."""
@@ -129,8 +127,8 @@ class StraightThrough(BatchMethod):
         words = f"step {eps:.3g} · {m} batch{'es' * (m > 1)} of {size:,} · {changes:.3g} coordinates changed a particle"
         arrays = particles, state.log_weights, latent, state.rows, first, second
         scalars = {"step_size": eps, "changes": changes}
-        parts = paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
-        terms = clipped(parts, free, latent)
+        parts = optimisers.paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
+        terms = optimisers.clipped(parts, free, latent)
         info = StepInfo(Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps})
         return StraightThroughState(*arrays, t), info
 

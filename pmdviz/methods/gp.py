@@ -13,7 +13,6 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Method, Stepped
-from pmdviz.methods.optimisers import DecayingKnobs, mean_terms, mean_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, MethodKnobs, StepInfo, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
@@ -51,7 +50,19 @@ class GPState(NamedTuple):
         return Conditionals(*self[:5])
 
 
-class SubsetGP(Method):
+class FunctionFit(Method):
+    """A method whose state is one set of inducing inputs and the Gaussian of the function there."""
+
+    family = "parametric"
+    requires = frozenset({"conditional_family", "inducing_inputs"})
+    noun = "Gaussian"
+
+    def density(self, state: GPState, knobs: MethodKnobs, target: Target) -> Density:
+        """The Gaussian of the function, seen as the target sees it."""
+        return target.conditional_density(state.conditionals, np.zeros(1))
+
+
+class SubsetGP(FunctionFit):
     """Subset of data (exact Gaussian process).
 
     short_title: Subset of data
@@ -68,9 +79,6 @@ class SubsetGP(Method):
     """
 
     name = "subset_gp"
-    family = "parametric"
-    requires = frozenset({"conditional_family", "inducing_inputs"})
-    noun = "Gaussian"
     budget_words = "the subset"
 
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
@@ -97,21 +105,17 @@ class SubsetGP(Method):
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
         return GPState(*after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
 
-    def density(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> Density:
-        """The Gaussian of the function, seen as the target sees it."""
-        return target.conditional_density(state.conditionals, np.zeros(1))
-
 
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
 
 
-class SVIGPKnobs(DecayingKnobs, BatchKnobs):
+class SVIGPKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `svi_gp`."""
 
     batch_size = BATCH_SIZE.at(128)
 
 
-class SVIGP(BatchMethod):
+class SVIGP(FunctionFit, BatchMethod):
     """Stochastic variational inference for sparse Gaussian processes.
 
     short_title: SVI-GP
@@ -130,11 +134,8 @@ class SVIGP(BatchMethod):
     """
 
     name = "svi_gp"
-    family = "parametric"
-    requires = frozenset({"conditional_family", "inducing_inputs"})
-    noun = "Gaussian"
     scalars = (optimisers.STEP_SIZE,)
-    update = mean_update("ρ", "S′", bound="b", formula="m′ − m")
+    update = optimisers.mean_update("ρ", "S′", bound="b", formula="m′ − m")
 
     def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
@@ -154,10 +155,6 @@ class SVIGP(BatchMethod):
         """m, in whitened coordinates, (1, number of inducing inputs)."""
         return mean_of(state)[None]
 
-    def density(self, state: GPState, knobs: SVIGPKnobs, target: Target) -> Density:
-        """The Gaussian of the function, seen as the target sees it."""
-        return target.conditional_density(state.conditionals, np.zeros(1))
-
 
 def spread_of(state: GPState, linear: Array) -> Array:
     """P^-1 h for the state's precision P and some h, (M,) each."""
@@ -173,4 +170,4 @@ def mean_of(state: GPState) -> Array:
 def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:
     """What moved m, the prior of which is N(0, I): m' - m = ρ S' [-m + (N/B) sum a (y - a'm) / noise]."""
     old = mean_of(before)
-    return mean_terms(mean_of(after) - old, -rho * spread_of(after, old))
+    return optimisers.mean_terms(mean_of(after) - old, -rho * spread_of(after, old))

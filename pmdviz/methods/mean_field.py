@@ -23,17 +23,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
-from pmdviz.methods.optimisers import move_update
-from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
-from pmdviz.methods.weighting import (
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    check_reach,
-    resized,
-    smoothed,
-    smoothed_along,
-)
+from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Terms, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
 
@@ -46,7 +36,7 @@ MOST_IN_SHAPE = 10  # coordinates of a block whose kernel has a shape; of more i
 GROUPINGS = {"target": "the target's blocks", "single": "each parameter alone", "joint": "all parameters together"}
 
 
-class PMFVBKnobs(SmoothingKnobs):
+class PMFVBKnobs(weighting.SmoothingKnobs):
     """The knobs of `pmfvb`.
 
     num_particles: Number of particles of every block.
@@ -59,7 +49,7 @@ class PMFVBKnobs(SmoothingKnobs):
         risen for so many steps; 0 never does.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
+    num_particles = weighting.NUM_PARTICLES.at(300, softbounds=(50, 5000), acts="copies")
     num_others = Whole(10, (1, 10_000), (1, 100), "Averaged over", "particles", log=True)
     step_size = Real(0.01, "(0, 1_000_000]", (1e-4, 1), "Langevin step h", "θ²", log=True, basic=True)
     kappa = optimisers.STEP_DECAY.at(0.0)
@@ -147,7 +137,7 @@ class PMFVB(Method):
 
     def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped:
         """All blocks once, each given what the ones before it have come to."""
-        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
+        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
         averaged, pulls = 0, []
@@ -165,7 +155,7 @@ class PMFVB(Method):
             normals = rng.standard_normal(gradient.shape, dtype=np.float32)  # a fifth of a step's time less
             move(particles, columns, gradient, normals, steps)
             pulls.append((columns, 0.5 * steps, gradient))
-        check_reach(particles, target, h, batch)
+        weighting.check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
@@ -180,7 +170,7 @@ class PMFVB(Method):
         blocks, parts = blocks_of(target, knobs), []
         for block in blocks:
             own, scale = np.ascontiguousarray(state.particles[:, block.columns]), target.scale[block.columns]
-            kde = smoothed if len(block.coordinates) <= MOST_IN_SHAPE else smoothed_along
+            kde = weighting.smoothed if len(block.coordinates) <= MOST_IN_SHAPE else weighting.smoothed_along
             parts.append(kde(own, state.log_weights, knobs, scale))
         return ProductDensity(tuple(block.coordinates for block in blocks), tuple(parts))
 
@@ -209,9 +199,7 @@ def move(particles: Array, columns: slice | list[int], gradient: Array, normals:
         particles[:, columns] += 0.5 * steps * gradient + np.sqrt(steps) * normals
 
 
-def terms_of(
-    before: PMFVBState, particles: Array, pulls: Sequence[tuple[slice | list[int], Array, Array]]
-) -> dict[str, Array]:
+def terms_of(before: PMFVBState, particles: Array, pulls: Sequence[tuple[slice | list[int], Array, Array]]) -> Terms:
     """By how much each particle was moved by the gradients, by noise, and where its block was redrawn, (m, d) each."""
     drift, noise, redrawn = np.zeros((3, *particles.shape))
     redrawn += particles - before.particles
@@ -267,7 +255,7 @@ LEARNT, WARMED_UP = 0.1, 200  # nats by which a net must beat a constant, and st
 STARTS = {"common": "around one draw", "independent": "a draw each"}
 
 
-class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
+class PMFVBNNKnobs(BatchKnobs, weighting.SmoothingKnobs):
     """The knobs of `pmfvb_nn`.
 
     num_particles: Number of particles M, each the weights of a net.
@@ -288,7 +276,7 @@ class PMFVBNNKnobs(BatchKnobs, SmoothingKnobs):
         many steps; 0 never does.
     """
 
-    num_particles = NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
+    num_particles = weighting.NUM_PARTICLES.at(20, softbounds=(5, 500), acts="copies")
     batch_size = BATCH_SIZE.at(100)
     start = Choice("common", STARTS, "Particles start", basic=True, acts="restart")
     step_size = Real(0.02, "(0, 1_000_000]", (1e-4, 1), "Langevin step h₀", "N w²", log=True, basic=True)
@@ -321,7 +309,7 @@ class PMFVBNNState(NamedTuple):
     best_at: int  # its iteration
 
 
-class PMFVBNN(BatchMethod, SmoothedMethod):
+class PMFVBNN(BatchMethod, weighting.SmoothedMethod):
     """Particle mean-field VB for nets.
 
     short_title: PMFVB-NN
@@ -351,7 +339,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
     requires = frozenset({"reals", "latent_scales"})
     scalars = (optimisers.STEP_SIZE, Scalar("validation", "validation score of the mean particle", "nats per row"))
     usual_steps = 3000
-    update = move_update(
+    update = optimisers.move_update(
         Term("prior", "prior", "− h/2 E(1/τ) w"),
         Term("likelihood", "likelihood of the batch", "+ h/2 N/B Σ ∇ log p(x | w_ι, w̄)"),
         Term("push", "adaptive drift", "+ h/2 a m/√(v + λ)"),
@@ -374,7 +362,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
 
     def step(self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs) -> Stepped:
         """A block of every particle; then the moments, and the factors in closed form."""
-        state, resize, rows = resized(rng, state, knobs.num_particles, target)  # the noise parts copies
+        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target)  # the noise parts copies
         t, h, a = state.iteration + 1, knobs.step_size / target.num_data, knobs.drift_scale * target.num_data
         # ridge: E 1 / tau_j = (alpha_0 + 1/2) / rate, (d_w,)
         weights, ridge = state.particles[:, : target.num_weights], (target.scale_prior.shape + 0.5) / state.scale_rates
@@ -389,7 +377,7 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
-        check_reach(moved, target, knobs.step_size, batch)
+        weighting.check_reach(moved, target, knobs.step_size, batch)
         after_move, misfit = target.weight_gradient(moved, batch, precision)
         first, second = moments(state, after_move - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
@@ -414,15 +402,11 @@ class PMFVBNN(BatchMethod, SmoothedMethod):
         """That the mean particle predicts no better than a constant."""
         if state.iteration < WARMED_UP or not state.score > state.flat_score - LEARNT:
             return super().caveat(state, knobs)
-        return (
-            "the mean particle predicts no better than a constant, like the mean of nets whose hidden units are in "
-            "different orders; start all nets around one draw, or use more steps"
-        )
+        words = "the mean particle predicts no better than a constant, like the mean of nets whose hidden units are in"
+        return f"{words} different orders; start all nets around one draw, or use more steps"
 
 
-def net_terms(
-    before: Array, after: Array, chosen: Array, h: float, slopes: Mapping[str, Array], noise: Array
-) -> dict[str, Array]:
+def net_terms(before: Array, after: Array, chosen: Array, h: float, slopes: Mapping[str, Array], noise: Array) -> Terms:
     """What moved each particle (M, d): the slopes (M, d_w) and the noise (M, k) in its block, and redrawn values."""
     own = {name: 0.5 * h * np.take_along_axis(slope, chosen, axis=1) for name, slope in slopes.items()}
     terms = {}

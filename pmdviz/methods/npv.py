@@ -15,7 +15,6 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood
-from pmdviz.methods.optimisers import DecayingKnobs, momentum, move_update
 from pmdviz.methods.step import NOTHING, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
 from pmdviz.targets import Target
 
@@ -118,7 +117,7 @@ STARTS, NOT_BY_LBFGS = {"spread": "evenly spread", "prior": "drawn from the prio
 POOL, LLOYD_ROUNDS = 100, 20  # prior draws a component, from which the spread start is made
 
 
-class NPVKnobs(DecayingKnobs, BatchKnobs):
+class NPVKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `npv`.
 
     num_components: Number of Gaussians, each of weight 1/K; Dai et al. 2016 use 1,500. The gradients of a step grow
@@ -188,11 +187,11 @@ class NPV(BatchMethod):
     requires = frozenset({"reals", "gradient"})
     counted, noun = "num_components", "Gaussian"
     scalars = (optimisers.STEP_SIZE, optimisers.TEMPERATURE)
-    update = move_update(
+    update = optimisers.move_update(
         Term("posterior", "uphill", "ρ D β ∇ log p(μ_k | batch)"),
         Term("start", "first Gaussian", "− ρ D (1 − β) (μ_k − μ_0)"),
         Term("entropy", "apart", "− ρ D ∇_k Σ_j log q_j"),
-        momentum("ρ"),
+        optimisers.momentum("ρ"),
         formula="μ_k′ − μ_k",
     )
 

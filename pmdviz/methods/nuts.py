@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from operator import add
 from typing import NamedTuple
 
 import numpy as np
@@ -11,9 +12,8 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient
-from pmdviz.methods.mcmc import Chain, appended, position, started
+from pmdviz.methods.mcmc import Chain, appended, position
 from pmdviz.methods.mcmc.hmc import LeapfrogKnobs, Phase, TunedState, current_step, is_tuned, leap, log_joint_at, tuned
-from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
 from pmdviz.targets import Target
 
@@ -74,11 +74,12 @@ class NUTS(Chain):
     """
 
     name = "nuts"
+    State = TunedState
     requires = frozenset({"reals", "gradient"})
     scalars = (optimisers.STEP_SIZE, STATISTIC, Scalar("leapfrog_steps", "leapfrog steps", "per draw", True))
     marks = ("diverged",)
     paths = (Path("kept", "tree"), Path("discarded", "discarded half"))
-    update = move_update(
+    update = optimisers.move_update(
         Term("flight", "first momentum", "k ε S p"),
         Term("slopes", "slopes along it", "+ ε^{2} S^{2} Σ_{i<k} (k − i) ∇ log p(θ_i), half of i = 0"),
     )
@@ -86,10 +87,6 @@ class NUTS(Chain):
     def rows_per_draw(self, target: Target, knobs: NUTSKnobs) -> float:
         """A gradient, and a density unless it comes in the same pass, for each leapfrog step of a usual tree."""
         return min(USUAL_STEPS, knobs.longest) * (1 + (not knobs.one_pass)) * target.num_data
-
-    def start(self, rng: Rng, target: Target, knobs: NUTSKnobs) -> TunedState:
-        """A draw from the prior."""
-        return TunedState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: NUTSKnobs) -> Stepped:
         """A tree from a fresh momentum, and the point that is drawn from it."""
@@ -229,8 +226,7 @@ def _leaf(point: Point, gained: float, asked: Asked) -> Tree:
 
 
 def _sum(one: Asked, other: Asked) -> Asked:
-    chances = one.chances + other.chances
-    return Asked(one.steps + other.steps, one.gradients + other.gradients, one.values + other.values, chances)
+    return Asked(*map(add, one, other))
 
 
 def _known(state: TunedState, target: Target, data: Array) -> Point:

@@ -19,18 +19,7 @@ from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
-from pmdviz.methods.weighting import (
-    ESS_THRESHOLD,
-    KERNELS,
-    NUM_PARTICLES,
-    WIDTH,
-    SmoothedMethod,
-    SmoothingKnobs,
-    children,
-    covariance,
-    covariance_floor,
-    prior_draws,
-)
+from pmdviz.methods.weighting import ESS_THRESHOLD, KERNELS, NUM_PARTICLES, SmoothedMethod, SmoothingKnobs
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -53,9 +42,10 @@ OwnKnobs = TypeVar("OwnKnobs", bound=MethodKnobs)
 
 
 class Once(BatchMethod[SeenState, OwnKnobs]):
-    """A method that visits every observation once; its state says how many have been `seen`."""
+    """A method that visits every observation once; its state says how many have been `seen`, and `log_z` of them."""
 
     budget_words = "one pass over the data"
+    estimates_log_z = True
 
     def default_budget(self, target: Target, knobs: OwnKnobs) -> int:
         """The one pass; never less than other methods have."""
@@ -73,6 +63,10 @@ class Once(BatchMethod[SeenState, OwnKnobs]):
         """After the pass there is nothing more to do, whatever the budget."""
         return "one pass only" if state.seen >= target.num_data else ""
 
+    def log_z(self, state: SeenState, knobs: OwnKnobs, target: Target) -> float | None:
+        """Of the data seen."""
+        return state.log_z if state.seen else None
+
 
 ONCE = "Bayes' rule for the rows of this batch: each observation counts once."
 
@@ -84,13 +78,12 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
     over batches: exp of it is unbiased where particles are not redrawn, or redrawn without any noise.
     """
 
-    estimates_log_z = True
     update = weighting.following("likelihood of the batch", "+ Σ log p(x | θ)", ONCE)
 
     def init(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OnePassState:
         """m draws from the prior, equally weighted."""
         m = knobs.num_particles
-        particles, _ = prior_draws(rng, target, m)
+        particles, _ = weighting.prior_draws(rng, target, m)
         return OnePassState(particles, weighting.equal(m), np.ones(m), 0, 0, np.inf, 0, 0.0)
 
     def renewed(
@@ -116,10 +109,6 @@ class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
         scalars = weighting.scalars(ess, log_weights)
         terms = weighting.terms(log_weights, previous=before, likelihood=log_likelihood)
         return state, StepInfo(cost, words, happened, scalars, terms, parents=parents)
-
-    def log_z(self, state: OnePassState, knobs: OwnKnobs, target: Target) -> float | None:
-        """Of the data seen."""
-        return state.log_z if state.seen else None
 
     def caveat(self, state: OnePassState, knobs: OwnKnobs) -> str:
         """That too few particles carry the posterior, or once did."""
@@ -154,7 +143,7 @@ class SMCKnobs(SmoothingKnobs):
     batch_size = BATCH_SIZE.at(10)
     ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
     jitter_rule = Choice("local", {rule: KERNELS[rule] for rule in RULES}, "Jitter rule")
-    jitter = WIDTH.at(0.85, label="Jitter width", default_by=("jitter_rule", JITTERS))
+    jitter = weighting.WIDTH.at(0.85, label="Jitter width", default_by=("jitter_rule", JITTERS))
     shrinkage = Flag(True, "Shrinkage")
 
 
@@ -193,7 +182,7 @@ class SMC(OnePass):
         kernel = RULES[knobs.jitter_rule](state.particles, weights, knobs.jitter, target.scale)
         centres = shrunk(state.particles, weights, kernel, target.scale) if knobs.shrinkage else state.particles
         density = KernelDensity(centres, state.log_weights, kernel)
-        particles, parents = children(rng, density, knobs.num_particles, "independent", "systematic")
+        particles, parents = weighting.children(rng, density, knobs.num_particles, "independent", "systematic")
         supported = (checked_log_prior(target, particles) > -np.inf).astype(np.float64)
         equal = weighting.equal(len(particles))
         return state._replace(particles=particles, log_weights=equal, supported=supported), reason, parents
@@ -208,7 +197,7 @@ def shrunk(particles: Array, weights: Array, cholesky: Array, scale: Array) -> A
     in which the kernel is wider than the particles all of them go to the mean. `scale` (d,): the prior's sd.
     """
     mean = weighted_sum(weights, particles)
-    factor = np.linalg.cholesky(covariance(particles, weights, scale))
+    factor = np.linalg.cholesky(weighting.covariance(particles, weights, scale))
     relative = np.linalg.solve(factor, cholesky)
     shares, directions = np.linalg.eigh(relative @ relative.T)
     kept = (directions * np.sqrt(np.clip(1.0 - shares, 0.0, None))) @ directions.T
@@ -318,7 +307,7 @@ class Tempering(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: TemperingKnobs) -> TemperingState:
         """m draws from the prior: beta = 0."""
         m = knobs.num_particles
-        particles, log_prior = prior_draws(rng, target, m)
+        particles, log_prior = weighting.prior_draws(rng, target, m)
         arrays = particles, weighting.equal(m), log_prior, np.zeros(m), np.arange(m)
         return TemperingState(*arrays, 0.0, 0, 0, 0, particles, 0, 0.0)
 
@@ -353,10 +342,8 @@ class Tempering(SmoothedMethod):
             likelihood = (state.beta - before.beta) * before.log_likelihood
             terms = weighting.terms(state.log_weights, previous=before.log_weights, likelihood=likelihood)
         state = state._replace(iteration=state.iteration + 1)
-        cost, words = (
-            Cost(len(batch) if asked else 0, len(batch) * asked),
-            _tempering_words(state, knobs, reason, accepted),
-        )
+        cost = Cost(len(batch) if asked else 0, len(batch) * asked)
+        words = _tempering_words(state, knobs, reason, accepted)
         scalars = weighting.scalars(ess, state.log_weights) | {"temperature": state.beta}
         info = StepInfo(cost, words, events(rejuvenated=reason), scalars, terms, parents=parents, numbers=numbers)
         return state, info
@@ -461,9 +448,9 @@ def proposal_cholesky(state: TemperingState, target: Target, knobs: TemperingKno
     particles, weights, d = state.particles, np.exp(state.log_weights), target.dim
     if knobs.move_shape == "local":
         shape = neighbourhood_covariance(particles, weights, target.scale) / local_scale(d)
-        shape = shape + covariance_floor(particles, weights, target.scale)
+        shape = shape + weighting.covariance_floor(particles, weights, target.scale)
     else:
-        shape = covariance(particles, weights, target.scale)
+        shape = weighting.covariance(particles, weights, target.scale)
     return knobs.move_scale * 2.38 / np.sqrt(d) * cholesky(shape)
 
 
@@ -528,7 +515,6 @@ class ParticleLDA(Once):
     family = "structured"
     requires = frozenset({"documents"})
     scalars = weighting.SCALARS
-    estimates_log_z = True
     marks = ("rejuvenated",)
     update = weighting.following("words of the batch", "+ Σ_n log p(w_n | z_{<n}, w_{<n})")
 
@@ -566,7 +552,3 @@ class ParticleLDA(Once):
     def density(self, state: ParticleLDAState, knobs: ParticleLDAKnobs, target: Target) -> DirichletMixture:
         """The mixture of the particles' Dirichlet densities."""
         return DirichletMixture(state.natural, state.log_weights)
-
-    def log_z(self, state: ParticleLDAState, knobs: ParticleLDAKnobs, target: Target) -> float | None:
-        """Of the documents read; exp of it is unbiased."""
-        return state.log_z if state.seen else None

@@ -95,6 +95,9 @@ def _frozen(values: dict[str, Value]) -> MappingProxyType[str, Value]:
 copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # runs hold such
 
 
+Terms = dict[str, Array]  # of a step: by the names of its update, a row for each point
+
+
 def no_paths() -> dict[str, Array]:
     """The paths of a step without paths."""
     return {}

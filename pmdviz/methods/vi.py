@@ -17,14 +17,13 @@ from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
-from pmdviz.methods.optimisers import DecayingKnobs
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
 START = 100.0  # Gamma's shape at the start, its mean 1: topics that differ a little
 
 
-class OnlineVBKnobs(DecayingKnobs, BatchKnobs):
+class OnlineVBKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `online_vb`."""
 
 
@@ -103,7 +102,7 @@ class OnlineVB(BatchMethod):
 AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
 
 
-class JaakkolaJordanKnobs(DecayingKnobs, BatchKnobs):
+class JaakkolaJordanKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `jaakkola_jordan`."""
 
     eta = optimisers.ETA.at(2.0)
@@ -137,6 +136,10 @@ class GaussianFit(BatchMethod):
             return DiagonalDensity(state.mean[None], np.zeros(1), state.mean[None], state.cholesky)
         factor = state.cholesky if state.cholesky.ndim == 2 else np.diag(state.cholesky)
         return KernelDensity(state.mean[None], np.zeros(1), factor)
+
+    def caveat(self, state: AnyGaussian, knobs: BatchKnobs) -> str:
+        """That q has become a point."""
+        return of_a_point(state.mean, sds(state))
 
 
 def sds(state: AnyGaussian) -> Array:
@@ -207,7 +210,7 @@ FACTORS = {"full": "full covariance", "mean_field": "mean field"}
 POINT = 1e-9  # of the largest number of the mean: sds below it are none
 
 
-class SVIKnobs(DecayingKnobs, BatchKnobs):
+class SVIKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `svi`.
 
     shape: Full covariance: any Gaussian. Mean field: independent coordinates.
@@ -292,10 +295,6 @@ class SVI(GaussianFit):
         info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
         return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
 
-    def caveat(self, state: SVIState, knobs: SVIKnobs) -> str:
-        """That q has become a point."""
-        return of_a_point(state.mean, sds(state))
-
 
 def of_a_point(mean: Array, sds: Array) -> str:
     """That a Gaussian has no width left: "" unless every sd is below a billionth of the mean's largest number."""
@@ -377,7 +376,7 @@ NORMALISERS = {"past": "gradients before it", "present": "its own square too"}
 IS_NORMALISED = ("gradient", "normalised")
 
 
-class GaussianVBKnobs(DecayingKnobs, BatchKnobs):
+class GaussianVBKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `gaussian_vb`.
 
     shape: Full covariance: any Gaussian, in up to 200 dimensions. Independent coordinates: a mean and a standard
@@ -495,10 +494,6 @@ class GaussianVB(GaussianFit):
         words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
         info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
         return state, info._replace(update=VB_UPDATES[knobs.gradient])
-
-    def caveat(self, state: GaussianVBState, knobs: GaussianVBKnobs) -> str:
-        """That q has become a point."""
-        return of_a_point(state.mean, sds(state))
 
 
 def draws(state: AnyGaussian, noise: Array) -> Array:

@@ -20,7 +20,7 @@ import yaml
 from pmdviz.densities.chains import rhat
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown, unknown
 from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.files import Json
 from pmdviz.knobs import real_number, whole_number
@@ -548,16 +548,12 @@ def _holds(value: Any, wanted: Any) -> bool:
 
 def find_preset(name: str) -> Preset:
     """The preset of that name. Raises InputError."""
-    if name not in PRESETS:
-        raise unknown("preset", name, PRESETS)
-    return PRESETS[name]
+    return entry("preset", name, PRESETS)
 
 
 def find_experiment_preset(name: str) -> ExperimentPreset:
     """The preset of that name. Raises InputError."""
-    if name not in EXPERIMENT_PRESETS:
-        raise unknown("preset of an experiment", name, EXPERIMENT_PRESETS)
-    return EXPERIMENT_PRESETS[name]
+    return entry("preset of an experiment", name, EXPERIMENT_PRESETS)
 
 
 def read_preset(name: str, parts: Any) -> Preset:

@@ -14,11 +14,8 @@ function sharp(canvas) {
 }
 
 function paint_line(ink, x, y, {colour, alpha = 1, width = 2, dash = []}) {
-  ink.strokeStyle = colour
-  ink.globalAlpha = alpha
-  ink.lineWidth = width
+  Object.assign(ink, {strokeStyle: colour, globalAlpha: alpha, lineWidth: width, lineJoin: "bevel"})
   ink.setLineDash(dash)
-  ink.lineJoin = "bevel"
   ink.beginPath()
   let drawing = false
   for (let i = 0; i < x.length; i++) {
@@ -45,8 +42,7 @@ function paint_segments(ink, [x0, y0, x1, y1], kinds, alpha, {palette, width}) {
   }
   ink.lineWidth = width
   for (const [key, path] of strokes) {
-    ink.strokeStyle = palette[Math.floor(key / SHADES)]
-    ink.globalAlpha = key % SHADES / (SHADES - 1)
+    Object.assign(ink, {strokeStyle: palette[Math.floor(key / SHADES)], globalAlpha: key % SHADES / (SHADES - 1)})
     ink.stroke(path)
   }
   ink.globalAlpha = 1
@@ -165,7 +161,7 @@ function on_the_way(start, to, t) {
 //     theme     "light" or "dark"; `large` type is for a lecture hall; `borders` {left, right, top, bottom}, px around the axes;
 //               the top is higher where title and legend need it
 //     previous  a picture, and `t` in 0 .. 1: dots are that far on their way from there. A dot comes from the row that its
-//               column `origin` has; with `ids` from the one of its id; else from the one of its row.
+//               column `origin` has; else from its own row.
 //     returns   {box, X, Y, colour, moved}, also as canvas.pmdviz: the axes' [x, y, width, height] in px, functions from
 //               values to px and from a role to its colour, and the marks with their dots on their way
 //   pmdvizWatch(canvas, {zoom, tap})   answers the pointer (hover text; drag and wheel where `zoom` is "width" or "both", a
@@ -216,9 +212,7 @@ function on_their_way(picture, previous, t) {
   return Object.fromEntries(Object.entries(picture.marks).map(([key, mark]) => {
     const before = previous.marks[key]?.columns, to = mark.columns
     if (mark.kind !== "dots" || !before?.size?.length || !to.size?.length) return [key, mark]
-    const rows = mark.ids && !to.origin ? new Map(Array.from(before[mark.ids], (id, k) => [id, k])) : null
-    const origin = to.origin ?? Array.from(to.x, (_, k) => rows ? rows.get(to[mark.ids][k]) ?? -1 : k)
-    return [key, {...mark, columns: on_the_way(starts(before, to, origin), to, t)}]
+    return [key, {...mark, columns: on_the_way(starts(before, to, to.origin ?? Array.from(to.x.keys())), to, t)}]
   }))
 }
 
@@ -284,19 +278,13 @@ function paint_axes({ink, map, colours, paper, px, state}, picture) {
   rule(colours.grid, [[left, top, left + w, top], [left + w, top, left + w, top + h]])
   rule(colours.muted, [[left, top, left, top + h], [left, top + h, left + w, top + h]])
   rule(colours.muted, [...across.map(([value]) => [map.X(value), top + h, map.X(value), top + h + 4]), ...up.map(([value]) => [left - 4, map.Y(value), left, map.Y(value)])])
-  ink.font = font(px)
-  ink.fillStyle = colours.muted
-  ink.textAlign = "center"
-  ink.textBaseline = "top"
+  Object.assign(ink, {font: font(px), fillStyle: colours.muted, textAlign: "center", textBaseline: "top"})
   const widest = (numbers) => Math.max(0, ...numbers.map(([, words]) => ink.measureText(words).width))
   const every = Math.max(1, Math.ceil((widest(across) + 8) * across.length / w))  // else they touch
   across.forEach(([value, words], k) => { if (k % every === 0) ink.fillText(words, map.X(value), top + h + 7) })
-  ink.textAlign = "right"
-  ink.textBaseline = "middle"
+  Object.assign(ink, {textAlign: "right", textBaseline: "middle"})
   for (const [value, words] of up) ink.fillText(words, left - 7, map.Y(value) + 1)
-  ink.fillStyle = colours.text
-  ink.textAlign = "center"
-  ink.textBaseline = "bottom"
+  Object.assign(ink, {fillStyle: colours.text, textAlign: "center", textBaseline: "bottom"})
   fit_words(ink, picture.x.label, left + w / 2, paper.height - 4, paper.width)
   ink.translate(Math.max(3, left - 16 - widest(up) - px), top + h / 2)
   ink.rotate(-Math.PI / 2)
@@ -313,10 +301,8 @@ const SAMPLE = 22, GAP = 12  // px: of a line in the legend, and between two of 
 
 function paint_legend(pen, picture) {
   const {ink, map, colours, px, paper} = pen, line = px + 4
-  ink.font = font(px)
+  Object.assign(ink, {font: font(px), textBaseline: "middle", textAlign: "left"})
   const lines = fold(ink, picture, paper.width - 8)
-  ink.textBaseline = "middle"
-  ink.textAlign = "left"
   lines.forEach(({keys: row, width}, k) => {
     const y = map.box[1] - 1 - line * (lines.length - k - 0.5)
     let x = Math.max(4, Math.min(map.box[0] + (map.box[2] - width) / 2, paper.width - 4 - width))
@@ -328,8 +314,7 @@ function paint_legend(pen, picture) {
     }
   })
   if (!picture.title) return
-  ink.fillStyle = colours.text
-  ink.font = font(px, true)
+  Object.assign(ink, {fillStyle: colours.text, font: font(px, true)})
   ink.fillText(picture.title, map.box[0], line / 2 + 2, paper.width - map.box[0])
 }
 
@@ -353,8 +338,7 @@ function sample(pen, mark, x, y) {
   if (mark.kind === "dots" && !look.marker || mark.kind === "signs") {
     paint_sign(ink, look.marker ?? "circle", x + SAMPLE / 2, y, mark.kind === "signs" ? 8 : 7, colour, look.hollow)
   } else if (["areas", "band", "bars"].includes(mark.kind)) {
-    ink.globalAlpha = Math.max(0.3, look.alpha ?? 0.3)
-    ink.fillStyle = colour
+    Object.assign(ink, {globalAlpha: Math.max(0.3, look.alpha ?? 0.3), fillStyle: colour})
     ink.fillRect(x + 2, y - 5, SAMPLE - 4, 10)
     ink.globalAlpha = 1
   } else if (mark.kind !== "image") {
@@ -372,8 +356,7 @@ const UNIT = {  // corners of signs of diameter 2
 function paint_sign(ink, marker, x, y, size, colour, hollow = false) {
   if (!isFinite(x + y)) return
   const r = size / 2
-  ink.strokeStyle = ink.fillStyle = colour
-  ink.lineWidth = 1.5
+  Object.assign(ink, {strokeStyle: colour, fillStyle: colour, lineWidth: 1.5})
   ink.beginPath()
   if (marker === "asterisk") for (const turn of [0, 1, 2].map((k) => k * Math.PI / 3)) {
     ink.moveTo(x - r * Math.sin(turn), y - r * Math.cos(turn))
@@ -425,8 +408,7 @@ function paint(pen, key, mark) {
     case "areas": return resting(pen, key, mark, (g) => paint_areas({...pen, ink: g}, key, mark, colour))
     case "band": return paint_areas(pen, key, mark, colour)
     case "bars":
-      ink.fillStyle = colour
-      ink.globalAlpha = look.alpha ?? 0.55
+      Object.assign(ink, {fillStyle: colour, globalAlpha: look.alpha ?? 0.55})
       columns.left.forEach((left, k) => {
         const [x, y] = [map.X(left), map.Y(columns.top[k])], foot = map.Y(columns.bottom?.[k] ?? 0)
         ink.fillRect(x, Math.min(y, foot), Math.max(1, map.X(columns.right[k]) - x - 0.5), Math.abs(foot - y))
@@ -451,8 +433,7 @@ function paint_areas(pen, key, {kind, columns, look}, colour) {
     const edges = ["high", "low"].map((edge) => places(pen, key + edge, {columns, look}, "x", edge))
     trace([0, 1].map((axis) => [...edges[0][axis], ...edges[1][axis].toReversed()]))
   } else trace(places(pen, key, {columns, look}), columns.level)
-  ink.fillStyle = colour
-  ink.globalAlpha = look.alpha ?? AREA_ALPHA
+  Object.assign(ink, {fillStyle: colour, globalAlpha: look.alpha ?? AREA_ALPHA})
   paths.forEach((path) => ink.fill(path))
   ink.globalAlpha = 1
 }
@@ -475,8 +456,7 @@ function paint_image(pen, key, {columns, look: {low = 0, high = 1, opaque = fals
 function wipe({ink, colours}, words, x, y, alpha) {
   const {actualBoundingBoxLeft: left, actualBoundingBoxRight: right, actualBoundingBoxAscent: up, actualBoundingBoxDescent: down} = ink.measureText(words)
   ink.save()
-  ink.globalAlpha = alpha
-  ink.fillStyle = colours.paper
+  Object.assign(ink, {globalAlpha: alpha, fillStyle: colours.paper})
   ink.fillRect(x - left - 2, y - up - 2, left + right + 4, up + down + 4)
   ink.restore()
 }
@@ -485,8 +465,7 @@ function paint_texts(pen, key, mark, colour) {
   const {ink, px} = pen, {columns, look} = mark, [x, y] = places(pen, key, mark)
   ink.font = font(Math.max(look.px ?? TEXT_PX, TEXT_PX) * px / TEXT_PX, look.bold)
   ink.fillStyle = colour
-  ink.textAlign = look.align ?? (look.beside ? "left" : "center")
-  ink.textBaseline = look.baseline ?? (look.beside ? "bottom" : "middle")
+  Object.assign(ink, {textAlign: look.align ?? (look.beside ? "left" : "center"), textBaseline: look.baseline ?? (look.beside ? "bottom" : "middle")})
   const [right, down] = look.beside ? [6, -3] : [look.right ?? 0, look.down ?? 0]
   columns.text.forEach((words, k) => {
     if (look.paper) wipe(pen, words, x[k] + right, y[k] + down, look.paper)
@@ -499,18 +478,14 @@ function paint_words({ink, map, colours, px}, {middle, corner, note}) {
   const [left, top, w, h] = map.box
   const write = (words, x, y, align, baseline, colour) => {
     if (!words) return
-    ink.font = font(px)
-    ink.textAlign = align
-    ink.textBaseline = baseline
+    Object.assign(ink, {font: font(px), textAlign: align, textBaseline: baseline})
     const lines = words.split("\n").flatMap((one) => folded(ink, one, w - 16)), line = px + 4
     const wide = Math.max(...lines.map((one) => ink.measureText(one).width))
     const start = x - wide * {left: 0, center: 0.5, right: 1}[align]
     const share = {top: 0, middle: 0.5, bottom: 1}[baseline], first = y - share * line * (lines.length - 1)
-    ink.globalAlpha = WIPE
-    ink.fillStyle = colours.paper
+    Object.assign(ink, {globalAlpha: WIPE, fillStyle: colours.paper})
     ink.fillRect(start - 2, first - share * line, wide + 4, line * lines.length)
-    ink.globalAlpha = 1
-    ink.fillStyle = colour
+    Object.assign(ink, {globalAlpha: 1, fillStyle: colour})
     lines.forEach((one, k) => ink.fillText(one, x, first + k * line))
   }
   write(middle, left + w / 2, top + h / 2, "center", "middle", colours.muted)

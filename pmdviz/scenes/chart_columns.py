@@ -59,8 +59,7 @@ def placed(
 
 
 def _size(steep: Sequence[float]) -> tuple[float, float]:
-    widths = [_width(each) for each in steep]
-    return max(widths), max(abs(each) * width for each, width in zip(steep, widths, strict=True))
+    return max(map(_width, steep)), max(abs(each) * _width(each) for each in steep)
 
 
 def _width(steep: float) -> float:
@@ -85,10 +84,8 @@ def _block(numbers: list[int], steep: Sequence[float], corner: tuple[int, int]) 
     """From the upper left for slopes that fall, from the lower left for those that rise."""
     left, _, bottom, top = _box(steep, corner)
     from_v = bottom if max(steep) > 0 else top
-    slants = []
-    for each in steep:
-        width = _width(each)
-        slants.append(np.array([[left, left + width], [from_v, from_v + each * width]]))
+    widths = [(each, _width(each)) for each in steep]
+    slants = [np.array([[left, left + width], [from_v, from_v + each * width]]) for each, width in widths]
     ends_u, ends_v = (np.array([slant[k, 1] for slant in slants]) for k in (0, 1))
     far = int(np.argmax(np.abs(ends_v - from_v)))
     leg = np.array([[left, ends_u.max(), ends_u[far], ends_u[far]], [from_v, from_v, from_v, ends_v[far]]])
@@ -225,7 +222,11 @@ class Lines(NamedTuple):
     points: dict[str, np.ndarray]  # x, y
     band: dict[str, np.ndarray]  # x, low, high
     look: str
-    marked: bool  # whether its points are drawn
+
+    @property
+    def marked(self) -> bool:
+        """Whether its points are drawn."""
+        return self.look == "points" or len(self.points["x"]) <= MANY
 
 
 class ChartColumns(NamedTuple):
@@ -250,10 +251,8 @@ def chart_columns(chart: Chart) -> ChartColumns:
     if chart.slopes and any(len(points["x"]) for points, _ in kept):
         blocks, room = placed(chart.slopes, (x.length, y.length), _obstacles(kept, levels, x, y))
         y = y._replace(start=y.start - y.length * room / (1 - room))  # `room` is a share of the new length
-    series = [
-        Lines(points, _clipped(band, y), one.look, one.look == "points" or len(points["x"]) <= MANY)
-        for (points, band), one in zip(kept, chart.series, strict=True)
-    ]
+    looks = [one.look for one in chart.series]
+    series = [Lines(points, _clipped(band, y), look) for (points, band), look in zip(kept, looks, strict=True)]
     ends = [({"x": x.at(u), "y": y.at(v)}) for block in blocks for u, v in block.slants]
     order = [number for block in blocks for number in block.numbers]
     slopes = [ends[order.index(k)] for k in range(len(order))]
@@ -319,9 +318,8 @@ def _obstacles(kept: Sequence[tuple], levels: Sequence[tuple[str, float]], x: Ax
     found = [np.empty((0, 2))]
     for points, band in kept:
         found.append(_along(x.share(points["x"]), y.share(points["y"])))
-        for name in ("low", "high"):
-            edge = _clipped(band, y)[name]
-            found.append(_along(x.share(band["x"]), y.share(edge)))
+        edges = _clipped(band, y)
+        found += [_along(x.share(band["x"]), y.share(edges[name])) for name in ("low", "high")]
     for _, height in levels:
         across = np.linspace(0, 1, 60)
         for up in (0.0, 0.03, 0.06):  # the words above the line too
@@ -398,10 +396,7 @@ THIN, THICK = 1.2, 3.0  # px
 
 def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
     """The picture of an experiment as a `Picture`; `numbers` of colours belong to its series or groups, by name."""
-    makers: dict[type, Callable[..., Picture]] = {
-        Chart: chart_picture, HeatMap: heat_picture, Histogram: histogram_picture, Ellipses: ellipses_picture,
-    }  # fmt: skip
-    drawn = makers[type(made)](made, numbers)
+    drawn = MAKERS[type(made)](made, numbers)
     x, y = (axis._replace(label="\n".join(textwrap.wrap(axis.label, LETTERS))) for axis in (drawn.x, drawn.y))
     about = made.title or f"{made.y_label} against {made.x_label}"
     names = ", ".join(entry.words for entry in legend_of(made, numbers))
@@ -460,10 +455,8 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
         some = [k for k, each in enumerate(levels["below"]) if each == below]
         at = {"x": [right] * len(some), "y": [levels["y"][k] for k in some], "text": [levels["text"][k] for k in some]}
         marks[f"words {'below' if below else 'above'}"] = Mark("words", "muted", at, {**words, "down": down})
-    x, y = (
-        PictureAxis(chart.x_label, *found.x.span, chart.x_log),
-        PictureAxis(chart.y_label, *found.y.span, chart.y_log),
-    )
+    x = PictureAxis(chart.x_label, *found.x.span, chart.x_log)
+    y = PictureAxis(chart.y_label, *found.y.span, chart.y_log)
     return Picture(x, y, marks, {}, about="Chart")
 
 
@@ -471,8 +464,7 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
     """The matrix, its first row at the top."""
     image, top = np.asarray(made.values, np.float32), strongest(made)
     rows, wide = image.shape
-    ends = ("exact", "approximate")
-    columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ends}
+    columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ("exact", "approximate")}
     look = {"opaque": True, "low": -top, "high": top}
     tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
     x = PictureAxis(made.x_label, -0.5, wide - 0.5, whole=True)
@@ -505,3 +497,7 @@ def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
     across, up = square([dict(mark.columns) for mark in drawn.values()])
     axes = PictureAxis(made.x_label, *across), PictureAxis(made.y_label, *up)
     return Picture(*axes, drawn, {}, about="Ellipses", equal=True)
+
+
+MAKERS: dict[type, Callable[..., Picture]] = {Chart: chart_picture, HeatMap: heat_picture}
+MAKERS |= {Histogram: histogram_picture, Ellipses: ellipses_picture}

@@ -9,8 +9,8 @@ of their own.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -18,16 +18,9 @@ from pmdviz.densities.density import Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
 from pmdviz.knobs import KnobSpec, Value
+from pmdviz.metrics.distances import once
 from pmdviz.pictures import Axis, Mark, Picture
-from pmdviz.scenes.columns import (
-    AS_GIVEN,
-    EMPTY_LINE,
-    Units,
-    contour_line,
-    curve_columns,
-    density_levels,
-    original_units,
-)
+from pmdviz.scenes import columns as col
 from pmdviz.streams import stream
 from pmdviz.targets import Target, make_target
 from pmdviz.targets.exact import Handle
@@ -57,7 +50,7 @@ class DataGround(NamedTuple):
     exact: Columns  # x, y of lines
     labels: tuple[str, str]
     ranges: tuple[tuple[float, float], tuple[float, float]]
-    units: tuple[Units, Units] = (AS_GIVEN, AS_GIVEN)
+    units: tuple[col.Units, col.Units] = (col.AS_GIVEN, col.AS_GIVEN)
 
 
 class DataMoment(NamedTuple):
@@ -69,12 +62,11 @@ class DataMoment(NamedTuple):
     approximate: Columns
 
 
-NO_MOMENT = DataMoment(
-    DataGround(NO_BARS, EMPTY_LINE, EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0))), NO_BARS, EMPTY_LINE, EMPTY_LINE
-)
+NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0)))
+NO_MOMENT = DataMoment(NO_GROUND, NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE)
 
 
-def data_picture(moment: DataMoment, rug: Columns = EMPTY_LINE) -> Picture:
+def data_picture(moment: DataMoment, rug: Columns = col.EMPTY_LINE) -> Picture:
     """All rows in grey, the batch of the step lit, what q and the exact posterior predict, and a rug of the rows."""
     ground = moment.ground
     marks = {
@@ -89,10 +81,8 @@ def data_picture(moment: DataMoment, rug: Columns = EMPTY_LINE) -> Picture:
     legend = {"data": "data", "batch": "batch of this step"}
     if len(ground.exact["x"]):
         legend |= {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
-    x, y = (
-        Axis(label, *span, origin=origin, unit=unit)
-        for label, span, (origin, unit) in zip(ground.labels, ground.ranges, ground.units, strict=True)
-    )
+    units = [{"origin": origin, "unit": unit} for origin, unit in ground.units]
+    x, y = (Axis(ground.labels[k], *ground.ranges[k], **units[k]) for k in (0, 1))
     return Picture(x, y, marks, legend, about=ABOUT)
 
 
@@ -109,20 +99,15 @@ def moment(frame: Frame) -> DataMoment:
     points = plane(target, batch)
     drawn = frame.draws[:: max(1, len(frame.draws) // DRAWS)]
     if points.shape[1] == 1:
-        bars, dots = _bars(points[:, 0], _edges(ground), target.num_data), EMPTY_LINE
+        bars, dots = _bars(points[:, 0], _edges(ground), target.num_data), col.EMPTY_LINE
     else:
         bars, dots = NO_BARS, _dots(points)
     return DataMoment(ground, bars, dots, _predicted(target, drawn, ground.ranges))
 
 
-_grounds: WeakKeyDictionary[Target, DataGround] = WeakKeyDictionary()
-
-
 def ground_of(target: Target) -> DataGround:
     """The fixed part, made once per target."""
-    if target not in _grounds:
-        _grounds[target] = _made_ground(target)
-    return _grounds[target]
+    return once(target, "data", partial(_made_ground, target))
 
 
 def _made_ground(target: Target) -> DataGround:
@@ -133,17 +118,17 @@ def _made_ground(target: Target) -> DataGround:
     if points.shape[1] == 1:
         edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)
         bars = _bars(points[:, 0], edges, len(points))
-        curve = EMPTY_LINE if draws is None else _predicted(target, draws, (across, (0.0, 1.0)))
+        curve = col.EMPTY_LINE if draws is None else _predicted(target, draws, (across, (0.0, 1.0)))
         top = max([bars["top"].max(), *curve["y"]])
         (name,) = _names(target, ("x",))
-        units = original_units(target, name)
-        labels = f"{name} (data points)", f"density (per {'sd' if units != AS_GIVEN else 'unit'} of {name})"
-        return DataGround(bars, EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, AS_GIVEN))
+        units = col.original_units(target, name)
+        labels = f"{name} (data points)", f"density (per {'sd' if units != col.AS_GIVEN else 'unit'} of {name})"
+        return DataGround(bars, col.EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, col.AS_GIVEN))
     ranges = across, _span(points[:, 1])
-    lines = EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
+    lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
-    both = original_units(target, first), original_units(target, second)
+    both = col.original_units(target, first), col.original_units(target, second)
     return DataGround(NO_BARS, _dots(points), lines, (f"{first} (data points)", second), ranges, both)
 
 
@@ -186,9 +171,13 @@ def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> Columns:
     return {"left": edges[:-1], "right": edges[1:], "bottom": np.zeros(len(tops)), "top": tops}
 
 
+def evenly(n: int, limit: int) -> np.ndarray:
+    """At most `limit` of n rows, evenly spread."""
+    return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
+
+
 def _dots(points: np.ndarray) -> Columns:
-    shown = points[np.linspace(0, len(points) - 1, min(len(points), MAX_DOTS)).astype(np.int64)]
-    return {"x": shown[:, 0].astype(np.float32), "y": shown[:, 1].astype(np.float32)}
+    return col.curve_columns(*points[evenly(len(points), MAX_DOTS)].T)
 
 
 def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> Columns:
@@ -198,14 +187,14 @@ def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, flo
         gx, gy = np.linspace(left, right, SIDE), np.linspace(bottom, top, SIDE)
         inputs = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)
         mean = target.row_mean(draws, target.rows_at(inputs)).mean(axis=0)
-        return contour_line(gx, gy, mean.reshape(SIDE, SIDE), np.array([EVEN]))
+        return col.contour_line(gx, gy, mean.reshape(SIDE, SIDE), np.array([EVEN]))
     if target.predicts == "number":
         x = np.linspace(left, right, CURVE)
         ones = [np.ones(CURVE)] if _has_ones(target) else []
         mean = target.row_mean(draws, np.column_stack([*ones, x, np.zeros(CURVE)])).mean(axis=0)
         return {"x": x.astype(np.float32), "y": mean.astype(np.float32)}
     if "row_density" not in target.offers:
-        return EMPTY_LINE
+        return col.EMPTY_LINE
     if target.data_rows[:1].size == 1:
         x = np.linspace(left, right, CURVE)
         rows = x.reshape(-1, *target.data_rows.shape[1:])
@@ -215,7 +204,7 @@ def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, flo
     gx, gy = np.linspace(left - wide, right + wide, SIDE), np.linspace(bottom - high, top + high, SIDE)
     rows = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)
     density = np.exp(target.row_log_likelihood(draws, rows)).mean(axis=0).reshape(SIDE, SIDE)
-    return contour_line(gx, gy, density, density_levels(density))
+    return col.contour_line(gx, gy, density, col.density_levels(density))
 
 
 # A target whose handle was dragged elsewhere, and its exact posterior as coarse lines, quick enough to follow a hand.
@@ -260,7 +249,7 @@ def moved(target: Target, at: int, x: float, y: float) -> Moved:
 def coarse_lines(target: Target) -> dict[str, np.ndarray]:
     """The regions of 50, 80 and 95 % of the exact posterior, or its curve; nothing beyond two dimensions."""
     if target.dim > 2:
-        return EMPTY_LINE
+        return col.EMPTY_LINE
     most = EVALUATIONS // LEAST_SIDE**2
     rows = target.data_rows
     rows = rows[:: math.ceil(len(rows) / most)] if len(rows) > most else rows
@@ -272,13 +261,13 @@ def coarse_lines(target: Target) -> dict[str, np.ndarray]:
     across, up = (cubic_matrix(few, many) for few, many in zip(coarse.axes, fine.axes, strict=True))
     log_density = up @ values @ across.T
     density = np.exp(log_density - log_density.max())
-    return contour_line(*fine.axes, density, density_levels(density))
+    return col.contour_line(*fine.axes, density, col.density_levels(density))
 
 
 def _curve(target: Target, rows: np.ndarray) -> dict[str, np.ndarray]:
     grid = Grid(target.view_box, LINE_SIDE)
     mass = np.exp(_below_peak(target.log_joint(grid.points, rows)))
-    return curve_columns(grid.axes[0], mass / (mass.sum() * grid.cell_volume))
+    return col.curve_columns(grid.axes[0], mass / (mass.sum() * grid.cell_volume))
 
 
 def _below_peak(values: np.ndarray) -> np.ndarray:

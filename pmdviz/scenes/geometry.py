@@ -258,11 +258,6 @@ class Geometry:
         return (1 - self.knobs.gamma) ** np.asarray(t, float)
 
     @property
-    def been_zero(self) -> int:
-        """How many of the states have had probability 0 on the gradient's way."""
-        return int((self.states.gradient == 0).any(axis=0).sum())
-
-    @property
     def cut(self) -> float:
         """The share of the grid at which the last gradient step is 0."""
         return float((self.density.gradient[-1] == 0).mean())
@@ -286,10 +281,8 @@ def triangle_picture(geometry: Geometry) -> Picture:
     """Both paths, where they end, start, posterior, and the lines of equal KL(q‖p), in a triangle without axes."""
     states, start, p = geometry.states, place(geometry.start), place(geometry.states.p)
     corners = {"x": CORNERS[[0, 1, 2, 0], 0], "y": CORNERS[[0, 1, 2, 0], 1]}
-    marks = {
-        "contours": Mark("line", "floor", contours(geometry.knobs.peak), {"width": 1, "alpha": 0.55}),
-        "edges": Mark("line", "floor", corners, {"width": 1.5}),
-    }
+    marks = {"contours": Mark("line", "floor", contours(geometry.knobs.peak), {"width": 1, "alpha": 0.55})}
+    marks["edges"] = Mark("line", "floor", corners, {"width": 1.5})
     for name, way in (("mirror", states.mirror), ("gradient", states.gradient)):
         columns, look = place(way) | _told(way), {"marker": MARKERS[name]}
         marks[name] = Mark("line", PATHS[name], columns, {"dash": DASHES.get(name, "solid")})
@@ -315,10 +308,8 @@ def density_picture(geometry: Geometry) -> Picture:
     found = geometry.density
     curves = {"exact": found.p, "start": wide_prior(), "mirror": found.mirror[-1], "gradient": found.gradient[-1]}
     roles = {"exact": "exact", "start": "prior", **PATHS}
-    marks = {
-        name: Mark("line", roles[name], {"x": GRID, "y": masses / CELL}, {"dash": DASHES.get(name, "solid")})
-        for name, masses in curves.items()
-    }
+    looks = {name: {"dash": DASHES.get(name, "solid")} for name in curves}
+    marks = {name: Mark("line", roles[name], {"x": GRID, "y": q / CELL}, looks[name]) for name, q in curves.items()}
     cut = {"x": GRID, "y": np.where(found.gradient[-1] == 0, 0.0, np.nan)}
     marks["cut"] = Mark("line", PATHS["gradient"], cut, {"width": 8, "alpha": 0.75})
     legend = {"exact": "p", "start": "q₀", "mirror": "mirror", "gradient": "gradient", "cut": "cut"}
@@ -338,9 +329,8 @@ def kl_picture(geometry: Geometry) -> Picture:
     bound = {"x": everything, "y": _on_log_axis(geometry.bound(everything))}
     marks["bound"] = Mark("line", "floor", bound, {"dash": DASHES["bound"]})
     at_edge = t[np.isinf(geometry.gradient_kl)]
-    marks["infinite"] = Mark(
-        "signs", PATHS["gradient"], {"x": at_edge, "y": np.full(len(at_edge), TOP)}, {"marker": "triangle"}
-    )
+    infinite = {"x": at_edge, "y": np.full(len(at_edge), TOP)}
+    marks["infinite"] = Mark("signs", PATHS["gradient"], infinite, {"marker": "triangle"})
     legend = {"mirror": "mirror", "gradient": "gradient", "bound": "bound", "infinite": "infinite"}
     about = "Chart: forward KL of both paths step by step, and the bound"
     axes = Axis("step t", 0.0, float(MOST_STEPS)), Axis("KL(p‖q), nats", *KL_SPAN, log=True)
@@ -366,12 +356,6 @@ def percent(share: float) -> str:
     return "above 99 %" if 0.99 < share < 1 else f"{100 * share:.0f} %"
 
 
-def steps_made(geometry: Geometry) -> str:
-    """The first words: "After 5 steps of γ = 0.3"."""
-    t = geometry.knobs.steps
-    return f"After {t} step{'s' * (t != 1)} of γ = {short(geometry.knobs.gamma)}"
-
-
 def formula(geometry: Geometry) -> str:
     """The bound of this setting with its numbers, as HTML."""
     t, gamma, first = geometry.knobs.steps, short(geometry.knobs.gamma), number(geometry.mirror_kl[0])
@@ -382,18 +366,15 @@ def formula(geometry: Geometry) -> str:
 
 def mirror_words(geometry: Geometry) -> str:
     """How far the mirror steps are, and how much of the start is left."""
-    t = geometry.knobs.steps
-    left = percent(float(geometry.left(t)))
-    return (
-        f"{steps_made(geometry)}: forward KL {number(geometry.mirror_kl[-1])} nats, bound "
-        f"{number(float(geometry.bound(t)))}; the share of the start q₀ that is left is "
-        f"{typeset(f'(1−γ)^{{{t}}}')} = {left}."
-    )
+    t, gamma, kl = geometry.knobs.steps, short(geometry.knobs.gamma), number(geometry.mirror_kl[-1])
+    done = f"After {t} step{'s' * (t != 1)} of γ = {gamma}: forward KL {kl} nats"
+    left = f"{typeset(f'(1−γ)^{{{t}}}')} = {percent(float(geometry.left(t)))}"
+    return f"{done}, bound {number(float(geometry.bound(t)))}; the share of the start q₀ that is left is {left}."
 
 
 def gradient_words(geometry: Geometry) -> str:
     """How far the gradient steps are, and where they have been 0."""
-    last, been = geometry.gradient_kl[-1], geometry.been_zero
+    last, been = geometry.gradient_kl[-1], int((geometry.states.gradient == 0).any(axis=0).sum())
     here = "infinite, because q is 0 at a state that p allows" if np.isinf(last) else f"{number(last)} nats"
     ways = {0: "no state has", 1: "1 of 3 states has"}
     cut = f" The gradient step sets the density to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""

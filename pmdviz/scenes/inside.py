@@ -16,7 +16,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.columns import StageColumns, drawn_rows
+from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, drawn_rows
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target
@@ -40,9 +40,9 @@ def batch_picture(frame: Frame) -> Told:
     if not len(batch):
         return None
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
-    shown = points[_some(len(points), TICKS)]
+    shown = points[data_columns.evenly(len(points), TICKS)]
     flat, whole = points.shape[1] == 1, len(batch) == target.num_data
-    curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else data_columns.EMPTY_LINE
+    curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else EMPTY_LINE
     height = 1.05 * max([ground.ranges[1][1], *curve["y"]]) if flat else 0.0
     return {
         "title": f"The batch: {'all' if whole else f'{count(len(batch))} of'} {count(target.num_data)} data points",
@@ -51,19 +51,19 @@ def batch_picture(frame: Frame) -> Told:
         "x": list(ground.ranges[0]),
         "y": [0.0, float(height)] if flat else list(ground.ranges[1]),
         "labels": list(ground.labels),
-        "bars": {name: _single(values) for name, values in ground.bars.items()},
-        "dots": {name: _single(values[_some(len(values), DOTS)]) for name, values in ground.dots.items()},
-        "exact": {name: _single(values) for name, values in ground.exact.items()},
-        "batch": {name: _single(column) for name, column in zip("xy", shown.T, strict=False)},
-        "curve": {name: _single(values) for name, values in curve.items()},
+        "bars": _single(ground.bars),
+        "dots": _single({name: values[data_columns.evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
+        "exact": _single(ground.exact),
+        "batch": _single(dict(zip("xy", shown.T, strict=False))),
+        "curve": _single(curve),
     }
 
 
 def _implied(target: Target, particles: np.ndarray, batch: np.ndarray, across: tuple[float, float]) -> Columns:
     """Σ w p(x | θ) with weights w ∝ p(batch | θ), over some particles; nothing where a row has no density."""
     if "row_density" not in target.offers:
-        return data_columns.EMPTY_LINE
-    thetas = particles[_some(len(particles), THETAS)]
+        return EMPTY_LINE
+    thetas = particles[data_columns.evenly(len(particles), THETAS)]
     log_weights = target.log_likelihood(thetas, batch)
     weights = np.exp(log_weights - log_weights.max())
     x = np.linspace(*across, data_columns.CURVE)
@@ -78,13 +78,8 @@ def _words(flat: bool, curve: bool) -> str:
     return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
 
 
-def _some(n: int, limit: int) -> np.ndarray:
-    """At most `limit` of n rows, evenly."""
-    return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
-
-
-def _single(values: np.ndarray) -> np.ndarray:
-    return np.asarray(values, np.float32)
+def _single(columns: Columns) -> Columns:
+    return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
 # The formula of a step: the words of each of its terms, with this step's numbers instead of symbols.
@@ -180,9 +175,9 @@ def _redrawn(after: Frame, found: Population) -> tuple[str, str]:
         return "Redrawn", f"New particles: {info.rejuvenated}."
     if found.fresh:
         return "Redrawn", f"New {found.noun}s, as at every step: they do not descend from the old ones."
-    return "Kept", f"{found.noun.capitalize()}s kept: this step redraws none." if found.size > 1 else (
-        f"The {found.noun} goes on from where it is."
-    )  # fmt: skip
+    if found.size == 1:
+        return "Kept", f"The {found.noun} goes on from where it is."
+    return "Kept", f"{found.noun.capitalize()}s kept: this step redraws none."
 
 
 def _gain(found: Population) -> str:
@@ -298,7 +293,7 @@ def inside(
         "batch": batch_picture(after),
     }
     if found.gain is not None:
-        told["gain"] = _single(found.gain[rows])
+        told["gain"] = np.asarray(found.gain[rows], np.float32)
     return Inside(told)
 
 
@@ -312,7 +307,7 @@ def _table(values: np.ndarray, pair: Pair) -> np.ndarray:
 
 
 def _components(values: np.ndarray) -> list[np.ndarray]:
-    return [_single(column) for column in values.T]
+    return [np.asarray(column, np.float32) for column in values.T]
 
 
 def _weights(frame: Frame, n: int) -> np.ndarray | None:
@@ -324,7 +319,7 @@ def _weights(frame: Frame, n: int) -> np.ndarray | None:
 def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
     """The rows that are shown, the heaviest among them, in rising order."""
     if weights is None:
-        return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
+        return data_columns.evenly(n, limit)
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
 
 
@@ -382,7 +377,7 @@ def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
         found["children"] = np.bincount(step.parents)[found["parent"]]
     if step.placed:
         found |= _way(step, rows)
-    return {name: _single(column) for name, column in found.items()}
+    return _single(found)
 
 
 def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
@@ -409,7 +404,7 @@ def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
         found["weight"] = step.old[rows]
     if step.parents is not None:
         found["children"] = np.bincount(step.parents, minlength=len(places))[rows]
-    return {name: _single(column) for name, column in found.items()}
+    return _single(found)
 
 
 def _places(frame: Frame, pair: Pair) -> np.ndarray:

@@ -209,11 +209,8 @@ class RaceScene(NamedTuple):
     @property
     def in_force(self) -> dict[str, Any]:
         """What the picture was drawn with."""
-        return {
-            "entrants": [tile.label for tile in self.tiles],
-            "seed": self.recipe.seeds[0],
-            "budget": self.budget,
-        }
+        entrants = [tile.label for tile in self.tiles]
+        return {"entrants": entrants, "seed": self.recipe.seeds[0], "budget": self.budget}
 
 
 class Standing:
@@ -257,13 +254,6 @@ class Standing:
         rows = int(np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right"))
         return int(trace["iteration"][max(rows - 1, 0)])
 
-    @property
-    def _changed(self) -> tuple[int, ...]:
-        """What it had spent at each change of its knobs so far."""
-        trace, changes = self._trace(), self._race.recipe.entrants[self.k].changes
-        past = [at for at, _ in changes if at <= trace["iteration"][-1]]
-        return tuple(map(int, np.interp(past, trace["iteration"], trace[CLOCK_OF[self._race.recipe.budget_unit]])))
-
     def branch_of(self, other: Standing) -> None:
         """Take the trace of the entrant that this one has left, up to where they parted."""
         shown = other._shown()  # noqa: SLF001, of the same class
@@ -291,20 +281,23 @@ class Standing:
         if self._drawn[0] is not self.frame or self._drawn[1] != drawn:
             columns = tile_columns(self.frame, len(self._race.sessions), *drawn)
             self._drawn = self.frame, drawn, columns
+        recipe, entrant, trace = self._race.recipe, self._race.recipe.entrants[self.k], self._trace()
+        past = [at for at, _ in entrant.changes if at <= trace["iteration"][-1]]
+        changed = np.interp(past, trace["iteration"], trace[CLOCK_OF[recipe.budget_unit]])
         return Tile(
             label=self._row["method"],
-            title=titles(self._race.recipe.entrants)[self.k],
-            full_title=self._race.recipe.entrants[self.k].full_title,
+            title=titles(recipe.entrants)[self.k],
+            full_title=entrant.full_title,
             iteration=self.frame.iteration,
             row=self._row,
             columns=self._drawn[2],
             trace=self._shown(),
-            whole=self._trace(),
+            whole=trace,
             ended=self.ended,
             caveat=self.frame.caveat,
-            metric=self._race.recipe.shown[0],
-            unit=self._race.recipe.budget_unit,
-            changed=self._changed,
+            metric=recipe.shown[0],
+            unit=recipe.budget_unit,
+            changed=tuple(map(int, changed)),
         )
 
 
@@ -422,20 +415,16 @@ def difference_picture(found: Difference, clock: str, end: float) -> Picture:
     reach = found.reach
     y = np.clip(found.y, -reach, reach)
     zero = np.zeros(len(y))
-    columns = {"x": found.x, "y": y}
+    above = {"x": found.x, "low": zero, "high": np.maximum(y, 0)}
+    below = {"x": found.x, "low": np.minimum(y, 0), "high": zero}
     marks = {
-        "above": Mark(
-            "band", "entrant-0", {"x": found.x, "low": zero, "high": np.maximum(y, 0)}, {"alpha": FILL_ALPHA}
-        ),
-        "below": Mark(
-            "band", "entrant-1", {"x": found.x, "low": np.minimum(y, 0), "high": zero}, {"alpha": FILL_ALPHA}
-        ),
+        "above": Mark("band", "entrant-0", above, {"alpha": FILL_ALPHA}),
+        "below": Mark("band", "entrant-1", below, {"alpha": FILL_ALPHA}),
         "zero": Mark("line", "ink", {"x": [0.0, end], "y": [0.0, 0.0]}, {"width": 1}),
-        "line": Mark("line", "ink", columns, {}, {"difference": "{y:.4f}"}),
+        "line": Mark("line", "ink", {"x": found.x, "y": y}, {}, {"difference": "{y:.4f}"}),
     }
-    for key, title, height, down in zip(
-        ("first", "second"), found.titles, (1.0, 0.0), (EDGE_PX, -EDGE_PX), strict=True
-    ):
+    ends = ("first", 1.0, EDGE_PX), ("second", 0.0, -EDGE_PX)
+    for title, (key, height, down) in zip(found.titles, ends, strict=True):
         look = {"align": "right", "baseline": "top" if height else "bottom", "right": -6, "down": down, "edge": True}
         said = {"x": [end], "y": [height], "text": [f"{_short(title)} closer"]}
         marks[key] = Mark("words", "muted", said, look)
@@ -516,11 +505,7 @@ Joined = dict[str, tuple[Parts, Mark]]
 
 
 def tiles_picture(
-    scene: RaceScene,
-    tiling: Tiling,
-    letters: Letters,
-    layers: Sequence[str] = LAYERS,
-    before: Joined | None = None,
+    scene: RaceScene, tiling: Tiling, letters: Letters, layers: Sequence[str] = LAYERS, before: Joined | None = None
 ) -> Picture:
     """The tiles of all entrants, each below its title and state, with its note inside.
 
@@ -552,9 +537,8 @@ def tiles_picture(
 def _same(parts: Parts, others: Parts) -> bool:
     """Whether the marks have the very columns of the others, in the same places."""
     pairs = zip(parts, others, strict=False)
-    return len(parts) == len(others) and all(
-        one[0].columns is other[0].columns and one[1:] == other[1:] for one, other in pairs
-    )
+    same = (one[0].columns is other[0].columns and one[1:] == other[1:] for one, other in pairs)
+    return len(parts) == len(others) and all(same)
 
 
 def _joined(marks: Sequence[Mark]) -> Mark:
@@ -629,19 +613,16 @@ def _words(scene: RaceScene, tiling: Tiling, letters: Letters) -> dict[str, Mark
     corners = np.array([tiling.corner(k) for k in range(len(scene.tiles))]).reshape(-1, 2)
     left, above = corners[:, 0], corners[:, 1] + 1
     look = {"px": letters.px, "align": "left"}
-    places: dict[str, tuple[np.ndarray, np.ndarray, dict]] = {
-        "titles": (left + SAMPLE + BESIDE, above + 0.7 * tiling.head, {"bold": True}),
-        "states": (left, above + 0.25 * tiling.head, {}),
-        "notes": (left, above - 0.98, {"baseline": "bottom", "right": 4, "paper": NOTE_ALPHA}),
-    }
-    texts = {
-        "titles": [cut(tile.title, letters.title) for tile in scene.tiles],
-        "states": [tile.state for tile in scene.tiles],
-        "notes": [textwrap.fill(tile.note, letters.note, max_lines=4) for tile in scene.tiles],
-    }
+    texts = [cut(tile.title, letters.title) for tile in scene.tiles]
+    titles = {"x": left + SAMPLE + BESIDE, "y": above + 0.7 * tiling.head, "text": texts}
+    states = {"x": left, "y": above + 0.25 * tiling.head, "text": [tile.state for tile in scene.tiles]}
+    texts = [textwrap.fill(tile.note, letters.note, max_lines=4) for tile in scene.tiles]
+    notes = {"x": left, "y": above - 0.98, "text": texts}
+    inside = {**look, "baseline": "bottom", "right": 4, "paper": NOTE_ALPHA}
     return {
-        key: Mark("words", "text", {"x": x, "y": y, "text": texts[key]}, look | more, moves=key == "notes")
-        for key, (x, y, more) in places.items()
+        "titles": Mark("words", "text", titles, {**look, "bold": True}),
+        "states": Mark("words", "text", states, look),
+        "notes": Mark("words", "text", notes, inside, moves=True),
     }
 
 

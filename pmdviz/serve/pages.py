@@ -40,7 +40,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import HELP, on_sent
 from pmdviz.lab.loop.task import log_failure, pool_for
 from pmdviz.lab.page import Page
-from pmdviz.lab.panel_internals import collected, handed, locked
+from pmdviz.lab.panel_internals import handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
 from pmdviz.lab.panels.widgets import small_button
 from pmdviz.lab.plain_pages import GeometryPage, LessonsPage, MethodsPage
@@ -52,30 +52,7 @@ from pmdviz.serve import handlers, server_internals
 from pmdviz.serve.handlers import GAP_S, INSIDE, turn
 from pmdviz.serve.server_internals import page_script
 
-# The room for a lesson: a column left of the pages, above them in a narrow window.
-
-OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"
-
-
-class LessonBeside:
-    """The content of the page: `view`."""
-
-    def __init__(self, tabs: Tabs) -> None:
-        self._tabs, self.is_open, self._large = tabs, False, False
-        look: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
-        self.room = pn.Column(css_classes=["pmdviz-lesson-room"], **look)
-        self.view = pn.Column(
-            self.room, tabs.view, stylesheets=[css.PART, css.static("pages.css", "lesson_beside")], **look
-        )
-        tabs.bar.param.watch(handed(lambda event: self.dress()), "active")
-
-    def dress(self, is_open: bool | None = None, large: bool | None = None) -> None:
-        """Whether a lesson is open, and large for a lecture hall; None for what stays as it is."""
-        self.is_open = self.is_open if is_open is None else is_open
-        self._large = self._large if large is None else large
-        seen = self.is_open and self._tabs.active in BESIDE
-        self.view.css_classes = [OPEN, *([LARGE] if self._large else [])] if seen else []
-
+OPEN, LARGE = "pmdviz-lesson-open", "pmdviz-large"  # a lesson is open next to the page; for a lecture hall
 
 # The docs site served with the app: a folder that `pmdviz docs` has built, served as it lies there.
 
@@ -223,7 +200,10 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         lab.notice.say(notice)
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
-    guide, beside = Guide(tabs, lab), LessonBeside(tabs)
+    guide, wide = Guide(tabs, lab), {"sizing_mode": "stretch_width", "margin": 0}
+    room = pn.Column(css_classes=["pmdviz-lesson-room"], **wide)  # left of the pages; in a narrow window above them
+    sheets = [css.PART, css.static("pages.css", "lesson_beside")]
+    beside = pn.Column(room, tabs.view, stylesheets=sheets, **wide)
     tabs.bar.beside = [*BESIDE]
     addresses = {"Essay": essay_address(), "Docs": docs_folder() and ADDRESS.lstrip("/")}
     tabs.bar.links = [] if link.embed else [pair for pair in addresses.items() if pair[1]]
@@ -234,7 +214,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     page = pmui.Page(
         title="pmdviz",
         site_url="#",  # the run stays: the page is the only one of its site
-        main=[beside.view],
+        main=[beside],
         header=[tabs.bar, pn.Spacer(sizing_mode="stretch_width"), of_the_lab],
         sx={**LOOK, **(BARE if link.embed else {})},
         busy_indicator=None,
@@ -252,20 +232,20 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     large = link.presenter
 
     def dress() -> None:
-        """The bars of the page that is seen."""
+        """The bars of the page that is seen, and the room for a lesson."""
         page.sx = {**LOOK, **(BARE if large or link.embed else {})}
         of_the_lab.visible = tabs.active == "lab"
+        seen = tabs.bar.lesson and tabs.active in BESIDE
+        beside.css_classes = [OPEN, *[LARGE] * large] if seen else []
 
     def present(on: bool) -> None:
         nonlocal large
         large = on
         dress()
         guide.script.present(on)
-        beside.dress(large=on)
 
     def with_lesson(on: bool) -> None:
-        if on != beside.is_open:
-            beside.dress(is_open=on)
+        if on != tabs.bar.lesson:
             tabs.bar.lesson = on
             lab.for_lesson(on)
             dress()
@@ -274,7 +254,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
     dress()
 
     tabs.on_presenter = present
-    guide.on_open, guide.on_card = with_lesson, beside.room.append
+    guide.on_open, guide.on_card = with_lesson, room.append
     tabs.on_made = guide.hook
     guide.hook("lab", lab)
     lab.on_lesson, lab.leave_lesson = guide.open, guide.leave
@@ -483,21 +463,20 @@ class Tabs:
         """
         if name not in self._kinds or name == self.active:
             return
-        with collected(self.doc):  # Panel may deliver a change without the document's lock
-            if name not in self._boxes:
-                self._make_boxes(name)
-            for other, on in ((self.active, False), (name, True)):
-                if other in self.built:
-                    self.built[other].look(on)
-            self.active = name
-            for other, boxes in self._boxes.items():
-                for box in boxes.values():
-                    box.css_classes = [] if other == name else [css.HIDDEN]
-            if name not in self.built and name not in self._tasks:
-                self._say(name, BUILDING)
-                self._tasks[name] = task = asyncio.get_running_loop().create_task(self._build(name))
-                task.add_done_callback(log_failure)
-                task.add_done_callback(lambda done: self._tasks.pop(name))
+        if name not in self._boxes:
+            self._make_boxes(name)
+        for other, on in ((self.active, False), (name, True)):
+            if other in self.built:
+                self.built[other].look(on)
+        self.active = name
+        for other, boxes in self._boxes.items():
+            for box in boxes.values():
+                box.css_classes = [] if other == name else [css.HIDDEN]
+        if name not in self.built and name not in self._tasks:
+            self._say(name, BUILDING)
+            self._tasks[name] = task = asyncio.get_running_loop().create_task(self._build(name))
+            task.add_done_callback(log_failure)
+            task.add_done_callback(lambda done: self._tasks.pop(name))
 
     @property
     def names(self) -> list[str]:

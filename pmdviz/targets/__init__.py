@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from pmdviz.data.tables import tables_in
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown
 from pmdviz.knobs import Knobs, Value
 from pmdviz.targets.base import REGISTERED, TARGETS, Target
 from pmdviz.targets.custom import CustomTarget
@@ -31,9 +31,7 @@ LARGE_TABLES = 500_000  # bytes of a person's own numbers
 
 def find_target(name: str) -> type[Target]:
     """The class of the built-in target `name`. Raises InputError."""
-    if not isinstance(name, str) or name not in TARGETS:
-        raise unknown("target", name, TARGETS)
-    return TARGETS[name]
+    return entry("target", name, TARGETS)
 
 
 def make_target(name: str, /, **options: Value) -> Target:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -15,10 +14,10 @@ from pmdviz.data.files import names_file
 from pmdviz.data.tables import Table, tables_in
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Knobs, Raw, documented
+from pmdviz.knobs import Knobs, Raw, documented, named_after
 from pmdviz.targets.exact import Box, Exact, Handle, Reference, find_modes, has_density, read_only
 from pmdviz.targets.options import SIMULATED, TableForm, as_source
-from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
+from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space, Tilted
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
@@ -132,7 +131,7 @@ class Target(Generic[Own]):
                 setattr(cls, name, text)
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
-            if own := vars(sys.modules[cls.__module__]).get(f"{cls.__name__}Options"):
+            if own := named_after(cls, "Options"):
                 cls.Options = own
             cls.Options.kind_words = f"option of target {cls.name!r}:"
 
@@ -350,9 +349,7 @@ class Target(Generic[Own]):
         self._check_offered("conditional_family")
         return self._conditionals(rng, m)
 
-    def tilted(
-        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
-    ) -> tuple[Conditionals, Array]:
+    def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
         """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
 
         Also what of the rows' likelihood does not depend on u, to the same power: log (m,), in nats. Unknowns of the
@@ -487,3 +484,7 @@ class FairSigns(Target[Own]):
 
     def _log_prior(self, theta: Array) -> Array:
         return np.full(len(theta), -self.dim * np.log(2.0))
+
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
+        """Of a target without data log p - log q0, for every row of the batch."""
+        return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))

@@ -180,10 +180,6 @@ class Ising(FairSigns[IsingOptions]):
         """Both from one visit of every spin."""
         return ising_relaxed(points, *self._model)
 
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        """log p - log q0, for every row of the batch."""
-        return len(batch) * (ising_log_density(theta, *self._model) - self._log_prior(theta))
-
     def _log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_log_density(points, *self._model)
 
@@ -271,10 +267,6 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
             return exact
         chains = enumeration.gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
         return None if enumeration.chains_disagree(chains) else DrawsReference(chains)
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        """log p - log q0, for every row of the batch."""
-        return len(batch) * (self._log_relaxed(theta, batch) - self._log_prior(theta))
 
     def _log_relaxed(self, points: Array, batch: Array) -> Array:
         fields = self.hidden_bias + np.einsum("mi,ik->mk", points, self.weights)

@@ -376,10 +376,8 @@ def gibbs_chains(weights: Array, visible: Array, hidden: Array) -> Array:
     2,000 sweeps per chain, whose first half is dropped, or fewer, at least 200, where d M is above 2,500. The
     bits are the same for any number of threads.
     """
-    shorter = max(
-        FEWEST / (GIBBS_CHAINS_BURN_IN + GIBBS_CHAINS_DRAWS * THINNING),
-        min(1.0, MOST / (GIBBS_CHAINS_CHAINS * weights.size * 2000)),
-    )
+    wanted = min(1.0, MOST / (GIBBS_CHAINS_CHAINS * weights.size * 2000))
+    shorter = max(FEWEST / (GIBBS_CHAINS_BURN_IN + GIBBS_CHAINS_DRAWS * THINNING), wanted)
     burn_in, thinning = round(shorter * GIBBS_CHAINS_BURN_IN), round(shorter * THINNING)
     found = np.empty((GIBBS_CHAINS_CHAINS, GIBBS_CHAINS_DRAWS, len(visible)))
 

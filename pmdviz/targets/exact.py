@@ -232,11 +232,9 @@ def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
         values, vectors = np.linalg.eigh(curvature)
         mass = _laplace(at.log_p, values, usable)
         better = mass > at.mass
-        centre, curved = (
-            np.where(better[:, None], at.x, at.centre),
-            np.where(better[:, None, None], curvature, at.curvature),
-        )
-        at = at._replace(mass=np.where(better, mass, at.mass), centre=centre, curvature=curved)
+        curved = np.where(better[:, None, None], curvature, at.curvature)
+        at = at._replace(centre=np.where(better[:, None], at.x, at.centre), curvature=curved)
+        at = at._replace(mass=np.where(better, mass, at.mass))
         ends = mass, at.x, curvature
         widths = np.clip(0.01 / np.sqrt(np.maximum(np.einsum("sii->si", curvature), FLAT)), 1e-9, 1e-3)
         steep = np.maximum(np.abs(values), FLAT)  # Newton steps go upward also where log p is convex
@@ -441,13 +439,7 @@ class GridExact(Normalised, OnGrids):
     The box `grows`, for a posterior with one mode, where that mode lies outside it.
     """
 
-    def __init__(
-        self,
-        log_joint: Callable[[Array], Array],
-        start_box: Box,
-        enough: int | None = None,
-        grows: bool = False,
-    ) -> None:
+    def __init__(self, log_joint: LogDensity, start_box: Box, enough: int | None = None, grows: bool = False) -> None:
         super().__init__()
         self._log_p = log_joint
         self._cells = (grown_cells if grows else mass_cells)(log_joint, start_box, enough)
@@ -555,12 +547,7 @@ class GaussianMixtureExact(OnGrids):
     """
 
     def __init__(
-        self,
-        weights: Array,
-        means: Array,
-        cov: Array,
-        log_z: float = 0.0,
-        log_density: Callable[[Array], Array] | None = None,
+        self, weights: Array, means: Array, cov: Array, log_z: float = 0.0, log_density: LogDensity | None = None
     ) -> None:
         super().__init__()
         self.weights, self.means, self.covs = np.array(weights, float), np.array(means, float), np.array(cov, float)

@@ -22,7 +22,7 @@ from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.enumeration import metropolis_chains
 from pmdviz.targets.exact import DrawsReference, GaussianExact, GridExact, Reference
 from pmdviz.targets.rows import CANCER, FEATURES, drawn_songs, read_columns, scaled_rows, scaled_songs
-from pmdviz.targets.space import Conditionals, numbered
+from pmdviz.targets.space import Conditionals, Tilted, numbered
 
 LARGEST_EXACT = 4096  # observations up to which the exact process is computed; its time grows like N^3
 MEDIAN_OF = 1000  # inputs between which the median distance is taken
@@ -134,18 +134,14 @@ class GaussianProcess(GaussianPrior[Sparse]):
         natural[:, :, :number] = np.eye(number)
         return Conditionals(inputs.reshape(m, -1), factors, natural, np.zeros(m), np.zeros(m))
 
-    def _tilted(
-        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
-    ) -> tuple[Conditionals, Array]:
+    def _tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
         return self._multiplied(given, batch, kept, power, self.options.approximation == "fitc")
 
     def _bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
         """E_p(f | u) log N(y | f, noise) is log N(y | a'v, noise) and a term without v: DTC, whatever the model is."""
         return self._multiplied(given, batch, kept, power, False)[0]
 
-    def _multiplied(
-        self, given: Conditionals, batch: Array, kept: float, power: float, corrected: bool
-    ) -> tuple[Conditionals, Array]:
+    def _multiplied(self, given: Conditionals, batch: Array, kept: float, power: float, corrected: bool) -> Tilted:
         rows = np.column_stack([self._scaled(batch[:, :-1]), batch[:, -1]])
         sets = self._sets(given), given.constants, given.natural
         noise = self.options.noise_variance

@@ -261,9 +261,8 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
     def _log_probabilities(self, theta: Array, rows: Array) -> Array:
         """log P(y = k | x, theta), (m, d) and (n, F + 1) -> (m, n, K), in nats."""
         weights = theta.reshape(len(theta), *self.shape)
-        scores = weights[:, None, :, 0] + np.einsum(
-            "mkf,nf->mnk", weights[:, :, 1:], rows[:, :-1]
-        )  # not BLAS: its bits
+        products = np.einsum("mkf,nf->mnk", weights[:, :, 1:], rows[:, :-1])  # not BLAS: its bits
+        scores = weights[:, None, :, 0] + products
         scores -= scores.max(axis=2, keepdims=True)
         return scores - np.log(np.exp(scores).sum(axis=2, keepdims=True))
 

@@ -305,10 +305,8 @@ class RbmOptions(options.TargetOptions):
     def check(self) -> None:
         """At most 14 hidden units."""
         if self.num_hidden > MAX_ENUMERATED:
-            words = (
-                f"log Z is a sum over all 2^{self.num_hidden} states of the hidden units; give at most {MAX_ENUMERATED}"
-            )
-            raise self.specs()["num_hidden"].refusal(f"is too large for enumeration: {words}")
+            words = f"is too large for enumeration: log Z is a sum over all 2^{self.num_hidden} states"
+            raise self.specs()["num_hidden"].refusal(f"{words} of the hidden units; give at most {MAX_ENUMERATED}")
 
 
 class Rbm(WithoutData[RbmOptions]):

@@ -137,10 +137,8 @@ def read_classes(
     else:
         middle, half = _range(table[train, :-1].astype(np.float64))
     classes = np.searchsorted(labels, table[:, -1])
-    rows, held_out = (
-        np.column_stack([(table[some, :-1].astype(np.float64) - middle) / half, classes[some]])
-        for some in (train, test)
-    )
+    both = [(table[some, :-1].astype(np.float64), classes[some]) for some in (train, test)]
+    rows, held_out = (np.column_stack([(x - middle) / half, y]) for x, y in both)
     return rows, held_out, tuple(labels.tolist()), shape
 
 

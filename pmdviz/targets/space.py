@@ -280,6 +280,9 @@ class Conditionals(NamedTuple):
     prior_partitions: Array  # (m,)
 
 
+Tilted = tuple[Conditionals, Array]  # with log (m,) of what does not depend on u
+
+
 class Documents(NamedTuple):
     """Documents as sparse word counts under latent Dirichlet allocation with K topics on W words."""
 

@@ -21,7 +21,7 @@ from pmdviz.kernels.topics import estimated_log_likelihood, held_out_log_likelih
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import Target
-from pmdviz.targets.space import Conditionals, Documents, Simplices
+from pmdviz.targets.space import Conditionals, Documents, Simplices, Tilted
 
 MOST_WORDS = 100_000  # types
 NUM_TEST = 100  # documents held out of a corpus that is drawn
@@ -276,9 +276,7 @@ class Topics(Target[TopicsOptions]):
         prior = np.full(m, log_partitions(natural[:1])[0])
         return Conditionals(np.empty((m, 0)), np.empty((m, 0)), natural, prior, prior.copy())
 
-    def _tilted(
-        self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float
-    ) -> tuple[Conditionals, Array]:
+    def _tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
         o, seeds = self.options, seeds_of(rng, len(given.natural), len(batch))
         documents = self._documents(batch).sparse
         natural, partitions, base = tilted(given.natural, documents, seeds, o.alpha, o.beta, kept, power, SWEEPS)

@@ -17,18 +17,9 @@ from pmdviz.formulas import COORDINATES, Formula
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Choice, Real, Typed, Whole
+from pmdviz.targets import exact
 from pmdviz.targets.base import GaussianPrior, Own
-from pmdviz.targets.exact import (
-    Box,
-    Cells,
-    GaussianExact,
-    GridExact,
-    LogDensity,
-    Normalised,
-    OnGrids,
-    mass_cells,
-    normal_cdf,
-)
+from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, OnGrids, normal_cdf
 from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
@@ -450,13 +441,13 @@ def _refused(why: str) -> InputError:
     return TypedDensityOptions.specs()["density"].refusal(why)
 
 
-def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
+def _grown(log_p: exact.LogDensity, box: Box) -> tuple[Box, Cells]:
     """The box doubled about its middle, in each coordinate, until its edges hold no mass; and the cells of the mass.
 
     Raises InputError where the mass goes on and on.
     """
     for _ in range(DOUBLINGS + 1):
-        cells = mass_cells(log_p, box, FEW[len(box)])
+        cells = exact.mass_cells(log_p, box, FEW[len(box)])
         heavy = _edge_masses(cells, box) > EDGE_MASS
         if not heavy.any():
             return box, cells
@@ -595,7 +586,7 @@ def given(t: Array, is_centred: bool) -> Given:
     return Given(mean, variance, *parts, log_mass)
 
 
-class SchoolsExact(Normalised, OnGrids):
+class SchoolsExact(exact.Normalised, OnGrids):
     """Moments, marginals and draws by a sum over log tau; `log_p` is the unnormalised density."""
 
     def __init__(self, log_p: Callable[[Array], Array], is_centred: bool) -> None:

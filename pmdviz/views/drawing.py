@@ -15,7 +15,6 @@ from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import dot_opacity, set_data
 from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.style import PATH_COLOURS
 from pmdviz.views import figures
 
 NOTE_ALPHA = 0.75  # of the paper below words: what lies under them shines through
@@ -330,17 +329,15 @@ class PictureFigure:
             case "bars":
                 return Quad(left="left", right="right", bottom="bottom", top="top", line_color=None)
             case "dots" | "signs":
-                size = (
-                    "size" if "size" in mark.columns else look.get("size", DOT_PX if mark.kind == "dots" else SIGN_PX)
-                )
+                usual = look.get("size", DOT_PX if mark.kind == "dots" else SIGN_PX)
+                size = "size" if "size" in mark.columns else usual
                 marker = "marker" if "marker" in mark.columns else look.get("marker", "circle")
                 return Scatter(**at, size=size, marker=marker, line_color=None)
             case "segments":
-                kinds = models.LinearColorMapper([], low=-0.5, high=len(PATH_COLOURS) - 0.5)
+                kinds = models.LinearColorMapper([], low=-0.5, high=len(style.PATH_COLOURS) - 0.5)
                 line = {"line_alpha": "alpha", "line_color": {"field": "kind", "transform": kinds}}
-                return Segment(
-                    x0="x0", y0="y0", x1="x1", y1="y1", line_width=look.get("width", style.PATH_WIDTH), **line
-                )
+                line["line_width"] = look.get("width", style.PATH_WIDTH)
+                return Segment(x0="x0", y0="y0", x1="x1", y1="y1", **line)
             case "image":
                 mapper = models.LinearColorMapper([], low=look.get("low", 0.0), high=look.get("high", 1.0))
                 return Image(image="image", x="x", y="y", dw="dw", dh="dh", color_mapper=mapper)
@@ -357,7 +354,7 @@ class PictureFigure:
         if mark.kind == "image":
             self._style_image(glyph, mark, theme)
         elif mark.kind == "segments":
-            glyph.line_color.transform.palette = [table[name] for name in PATH_COLOURS]
+            glyph.line_color.transform.palette = [table[name] for name in style.PATH_COLOURS]
         elif "role" in mark.columns:
             self._send(layer.store, mark)
             glyph.update(fill_color="colour", line_color="colour")
@@ -414,10 +411,8 @@ class PictureFigure:
     def _show_bar(self, mapper: models.LinearColorMapper, theme: style.Theme) -> None:
         """The colours with numbers, to the right."""
         if self._bar is None:
-            look = {"width": 12, "padding": 4, "label_standoff": 4}
-            self._bar = models.ColorBar(
-                color_mapper=mapper, formatter=models.CustomJSTickFormatter(code=TICK_JS), **look
-            )
+            look = {"formatter": models.CustomJSTickFormatter(code=TICK_JS), "label_standoff": 4}
+            self._bar = models.ColorBar(color_mapper=mapper, width=12, padding=4, **look)
             self.figure.add_layout(self._bar, "right")
         font = {"major_label_text_font": style.FONT, "major_label_text_font_size": f"{style.TEXT_PX}px"}
         colours = {"major_label_text_color": theme.muted, "major_tick_line_color": theme.muted}
@@ -484,9 +479,8 @@ class PictureFigure:
             return self.figure.add_glyph(nowhere, VArea(x="x", y1="low", y2="high"), name=name)
         size = {"dots": 8.0, "bars": 9.0}.get(mark.kind, mark.look.get("size", SIGN_PX))
         marker = "square" if mark.kind == "bars" else mark.look.get("marker", "circle")
-        return self.figure.add_glyph(
-            nowhere, Scatter(x="x", y="y", size=size, marker=marker, line_color=None), name=name
-        )
+        glyph = Scatter(x="x", y="y", size=size, marker=marker, line_color=None)
+        return self.figure.add_glyph(nowhere, glyph, name=name)
 
     def _style_sign(self, name: str, sign: models.GlyphRenderer) -> None:
         mark = self.picture.marks[name]
@@ -572,15 +566,12 @@ def _hover(hover: tuple[tuple[str, str], ...], across: bool, ceiling: float | No
             field_name = f"${name}" if cells and name in "xy" else f"@{name}"
             said += field_name + (f"{{{'custom' if custom else _numeral(spec or '')}}}" if spec or custom else "")
             if custom:
-                code = CELL_JS.format(axis=name) if field_name[0] == "$" else HOVER_JS.format(_largest(ceiling))
+                most = "Infinity" if ceiling is None else f"{ceiling:g}"
+                code = CELL_JS.format(axis=name) if field_name[0] == "$" else HOVER_JS.format(most)
                 formats[field_name] = models.CustomJSHover(code=code)
         tips.append((words, said))
     mode = {"mode": "vline", "line_policy": "nearest"} if across else {}
     return {"tooltips": tips, "formatters": formats, **mode}
-
-
-def _largest(ceiling: float | None) -> str:
-    return "Infinity" if ceiling is None else f"{ceiling:g}"
 
 
 def _numeral(spec: str) -> str:

@@ -7,18 +7,9 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bokeh import models
 from bokeh.events import Tap
-from bokeh.models import (
-    Axis,
-    CustomJS,
-    GlyphRenderer,
-    Grid,
-    Label,
-    Legend,
-    PanTool,
-    Range1d,
-    WheelZoomTool,
-)
+from bokeh.models import CustomJS, Legend, Range1d
 from bokeh.plotting import figure as Figure
 
 from pmdviz.files import static_text
@@ -68,7 +59,7 @@ MOVING_JS = MARKS + static_text(Path(__file__).with_name("static") / "figures.js
 DRAG_JS = static_text(Path(__file__).with_name("static") / "figures.js", "drag_start")
 
 
-def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None:
+def float_above(figure: Figure, moving: Iterable[models.GlyphRenderer | models.Label]) -> None:
     """Put what moves in a level of its own, painted by a script of ours.
 
     A frame then repaints neither grid nor axes nor legend.
@@ -81,13 +72,8 @@ def float_above(figure: Figure, moving: Iterable[GlyphRenderer | Label]) -> None
 
 def dim(figure: Figure, on: bool) -> None:
     """Fade an old picture, or show it fully again. A class instead of a style would lay out the page again."""
-    if is_dim(figure) != on:  # asked with every frame
+    if (figure.styles.get("opacity") == DIM) != on:  # asked with every frame
         figure.styles = {**figure.styles, "opacity": DIM if on else "1"}
-
-
-def is_dim(figure: Figure) -> bool:
-    """Whether it is faded."""
-    return bool(figure.styles.get("opacity") == DIM)
 
 
 def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int] = BORDERS, **more: Any) -> Figure:
@@ -99,8 +85,9 @@ def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int
     made = Figure(name=name, **{**usual, **{f"min_border_{side}": px for side, px in borders.items()}, **more})
     made.toolbar.logo = None
     if zoom:
-        wheel = WheelZoomTool(dimensions=zoom, zoom_on_axis=False, modifiers={"ctrl": True})  # else the page scrolls
-        made.add_tools(PanTool(dimensions=zoom), wheel)
+        ctrl = {"modifiers": {"ctrl": True}}  # else the page scrolls
+        wheel = models.WheelZoomTool(dimensions=zoom, zoom_on_axis=False, **ctrl)
+        made.add_tools(models.PanTool(dimensions=zoom), wheel)
         made.toolbar.active_scroll = wheel
     return made
 
@@ -119,39 +106,19 @@ def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> 
     paper = dict.fromkeys(("background_fill_color", "border_fill_color", "border_line_color"), colours.paper)
     figure.update(**paper, outline_line_color=colours.grid)  # without a colour the border is left a thin line
     for part in (*figure.left, *figure.right, *figure.above, *figure.below, *figure.center):
-        if isinstance(part, Axis):
-            _theme_axis(part, colours, px)
-        elif isinstance(part, Grid):
+        if isinstance(part, models.Axis):
+            part.update(**_font("axis_label_text", colours.text, px), **_font("major_label_text", colours.muted, px))
+            part.update(axis_label_text_font_style="normal", axis_label_standoff=6, axis_line_color=colours.muted)
+            part.update(major_tick_line_color=colours.muted, minor_tick_line_color=None, major_tick_in=0)
+        elif isinstance(part, models.Grid):
             part.grid_line_color = colours.grid
         elif isinstance(part, Legend):
-            _theme_legend(part, colours, px)
+            part.update(**_font("label_text", colours.text, px), background_fill_alpha=0.0, border_line_alpha=0.0)
 
 
-def _theme_legend(legend: Legend, colours: Theme, px: int) -> None:
-    legend.update(
-        label_text_color=colours.text,
-        label_text_font=FONT,
-        label_text_font_size=f"{px}px",
-        background_fill_alpha=0.0,
-        border_line_alpha=0.0,
-    )
-
-
-def _theme_axis(axis: Axis, colours: Theme, px: int) -> None:
-    axis.update(
-        axis_label_text_color=colours.text,
-        axis_label_text_font=FONT,
-        axis_label_text_font_size=f"{px}px",
-        axis_label_text_font_style="normal",
-        axis_label_standoff=6,
-        major_label_text_color=colours.muted,
-        major_label_text_font=FONT,
-        major_label_text_font_size=f"{px}px",
-        axis_line_color=colours.muted,
-        major_tick_line_color=colours.muted,
-        minor_tick_line_color=None,
-        major_tick_in=0,
-    )
+def _font(text: str, colour: str, px: int) -> dict[str, str]:
+    """The properties of one kind of text."""
+    return {f"{text}_color": colour, f"{text}_font": FONT, f"{text}_font_size": f"{px}px"}
 
 
 # The script and the style that draw `scenes.inside`: the same for the page, a notebook and an exported player.

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from pmdviz.lessons.progress import points, read_sheet
 from pmdviz.lessons.reading import DEMOS, LESSONS, find_lesson
-from pmdviz.lessons.sheets import points, read_sheet
 from tests.browser import lesson_by_keys as keys
 from tests.support.browser import axe
 

@@ -118,7 +118,7 @@ def test_weighted_is_algorithm_12_with_weights_of_mean_1_whose_largest_are_cut()
         for each, x in zip(machines.params, drawn.draws, strict=True)
         for again in [Mixture(np.ones(1), x.mean(axis=0)[None], np.cov(x.T, ddof=0)[None])]
     ]
-    printed = combine.weighted_printed(machines, drawn).params
+    printed = combine.weighted(machines, drawn, printed=True).params
     np.testing.assert_allclose(printed.means[0], np.average(points, axis=0, weights=np.concatenate(raw)), rtol=1e-9)
     assert np.abs(printed.means - found.means).max() > 1e-6
     usual = np.array([0.1, -0.3, 0.2, 0.0])

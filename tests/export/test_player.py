@@ -13,7 +13,7 @@ from pmdviz.export import WRITERS
 from pmdviz.export.films import Film, RaceFilm, traces_of
 from pmdviz.export.live import recipes_of
 from pmdviz.export.options import Look, RaceLook
-from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Page, RacePage
+from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Player
 from pmdviz.scenes.columns import INK, LARGEST_DOT
 from pmdviz.scenes.race import tile_columns, tile_picture
 from pmdviz.scenes.stage import SCENES
@@ -38,7 +38,7 @@ def scenes(run):
 
 
 def page(run, scenes, **options):
-    return Page(Film(run, Look.checked(options)), scenes)
+    return Player(Film(run, Look.checked(options)), scenes)
 
 
 @pytest.mark.parametrize("traces", ["tv", "kl"])
@@ -102,7 +102,7 @@ def test_the_page_is_whole_by_itself_and_an_end_of_a_script_in_the_words_ends_no
 
 def with_steps(run, **options):
     film = Film(run, Look.checked({"frames": 5, "traces": "none", **options}), all_floors=False)
-    return Page(film, film.scenes())
+    return Player(film, film.scenes())
 
 
 def test_every_frame_has_its_step_in_numbers_that_add_up_unless_steps_are_left_out(run):
@@ -222,7 +222,7 @@ def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands
 
 def test_the_player_holds_every_frame_of_every_tile(race, race_scenes):
     made = film(race, clock="density_evaluations")
-    page = RacePage(made, race_scenes)
+    page = Player(made, race_scenes)
     payload, frame = page.payload, page.payload["frames"][2]
     drawn = [tile_picture(race_scenes[2], k, made.look.layers) for k in range(4)]
     for k, (expected, tile) in enumerate(zip(drawn, race_scenes[2].tiles, strict=True)):

@@ -31,12 +31,13 @@ def opened(payload, frame, k=0):
     for mark in picture["marks"].values():
         for name, part in mark["columns"].items():
             if isinstance(part, dict):
-                start, length, scale = part["at"]
+                start, length, *scale = part["at"]
                 found = numbers[start : start + length]
-                if scale < 0:
-                    mark["columns"][name] = found.astype("<u2").view("<f4")
+                if not scale:
+                    low, high = np.split(found.astype("<u4"), 2)
+                    mark["columns"][name] = (high << 16 | low).view("<f4")
                     continue
-                low, step, *log = payload["scales"][scale]
+                low, step, *log = payload["scales"][scale[0]]
                 values = np.where(found == GAP, np.nan, low + step * found)
                 mark["columns"][name] = 10**values if log else values
     return picture

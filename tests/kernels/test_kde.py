@@ -202,6 +202,8 @@ def test_a_particle_of_weight_zero_is_no_kernel_and_far_points_are_for_the_exact
     quick, exact = (leave_one_out(made_ready(*given), 0.5, way) for way in (False, True))
     assert quick[0] == -np.inf and np.isfinite(quick[1])
     np.testing.assert_allclose(exact, without_own(*given, 0.5), rtol=1e-12)
+    with pytest.raises(ValueError, match="columns"):
+        made_ready(given[0] * np.nan, *given[1:])
 
 
 @fast_jit

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from pmdviz.errors import InputError
 from pmdviz.lessons.lesson import Answer, Verdict, for_student, seed_of
 from pmdviz.lessons.playing import Player, check_lesson
-from pmdviz.lessons.progress import Progress
+from pmdviz.lessons.progress import COLUMNS, Progress, judged_again, lesson_sheet, points, read_sheet, table, to_json
 from pmdviz.lessons.questions import Question, as_task, check, report
 from pmdviz.lessons.questions import points as points_of_task
 from pmdviz.lessons.reading import LESSONS, find_lesson
-from pmdviz.lessons.sheets import COLUMNS, judged_again, lesson_sheet, points, read_sheet, table, to_json
 from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL, changed, lesson_of
 from tests.support.lessons import small_challenge, small_lesson

@@ -11,7 +11,7 @@ import pytest
 from pmdviz.cli import course as forms
 from pmdviz.cli.course import answered, course, execute, name_in, read, tags
 from pmdviz.lessons.reading import LESSONS
-from pmdviz.lessons.sheets import points, read_sheet
+from pmdviz.lessons.progress import points, read_sheet
 from pmdviz.methods import METHODS
 from pmdviz.presets import PRESETS
 from pmdviz.targets import TARGETS

@@ -118,14 +118,15 @@ def test_marks_ranges_ticks_and_colours_are_those_of_matplotlib(drawn, page, the
 
 
 def test_a_picture_is_sharp_and_moving_a_dot_moves_no_layout(page):
-    columns = {"x": (0.25, 0.75), "y": (0.5, 0.5), "size": (9.0, 9.0), "id": (7.0, 8.0)}
+    columns = {"x": (0.25, 0.75), "y": (0.5, 0.5), "size": (9.0, 9.0)}
     dots = {name: np.array(values) for name, values in columns.items()}
-    swapped = {**dots, "x": dots["x"][::-1], "id": dots["id"][::-1]}  # the same two dots in another order
+    swapped = {**dots, "x": dots["x"][::-1]}  # the same two dots in another order
     moved = {**dots, "x": dots["x"] + 0.2}
     pictures = [
-        picture_json(Picture(Axis("x", 0, 1), Axis("y", 0, 1), {"dots": Mark("dots", "exact", each, ids="id")}, {}))
+        picture_json(Picture(Axis("x", 0, 1), Axis("y", 0, 1), {"dots": Mark("dots", "exact", each)}, {}))
         for each in (dots, swapped, moved)
     ]
+    pictures[1]["marks"]["dots"]["columns"]["origin"] = [1, 0]
 
     def draw(picture, **more):
         return page.evaluate(
@@ -140,7 +141,7 @@ def test_a_picture_is_sharp_and_moving_a_dot_moves_no_layout(page):
         960,
     ]
     assert draw(pictures[1]) == first and draw(pictures[2]) != first
-    assert draw(pictures[1], previous=pictures[0], t=0.5) == first, "a dot comes from the one of its id"
+    assert draw(pictures[1], previous=pictures[0], t=0.5) == first, "a dot comes from the row that `origin` has"
     way = [draw(pictures[2], previous=pictures[0], t=t) for t in (0, 0.5, 1)]
     assert way[0] == first and way[2] == draw(pictures[2]) and len({*way}) == 3
     assert page.evaluate("document.querySelector('canvas').getBoundingClientRect().height") == 480

@@ -8,11 +8,10 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
 from pmdviz.scenes.columns import CORNERS
 from pmdviz.scenes.stage import SCENES, applicable_scenes, components, ladder, square
-from pmdviz.scenes.stage.discrete import BARS, TOP
+from pmdviz.scenes.stage.discrete import BARS, FAINT, NEUTRAL, TOP
 from pmdviz.scenes.stage.predictions import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.predictions import HIGH as TILE_HIGH
 from pmdviz.scenes.stage.predictions import POINTS, _curve, weighted_quantiles
-from pmdviz.scenes.stage.topics import FAINT, NEUTRAL
 from pmdviz.targets.gaussian_process import truth
 from pmdviz.targets.rows import curve as net_curve
 from tests.support.frames import frame_of, short_chains

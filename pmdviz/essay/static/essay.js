@@ -1,6 +1,4 @@
-// == begin: Before anything is laid out: sliders are there only where a script can answer them.
-document.documentElement.classList.add("scripted")
-// == essay: Each slider chooses one of the values for which pictures, numbers and words were computed.
+// Each slider chooses one of the values for which pictures, numbers and words were computed.
 const pictures = JSON.parse(document.getElementById("pictures").textContent)
 const theme = document.getElementById("theme"), wish = matchMedia("(prefers-color-scheme: dark)")
 const is_dark = () => (document.documentElement.dataset.theme ?? (wish.matches ? "dark" : "light")) === "dark"
@@ -17,7 +15,6 @@ function show(name, k) {
   document.getElementById(name).setAttribute("aria-valuetext", told[k])
 }
 
-const show_all = () => { for (const name in pictures) show(name, document.getElementById(name).valueAsNumber) }
 for (const name in pictures) document.getElementById(name).addEventListener("input", (event) => show(name, event.target.valueAsNumber))
 for (const canvas of document.querySelectorAll(".panels canvas")) pmdvizWatch(canvas)
 
@@ -34,7 +31,7 @@ for (const button of document.querySelectorAll("[data-frame]"))
 
 const name_theme = () => {
   theme.textContent = is_dark() ? "Light theme" : "Dark theme"
-  show_all()
+  for (const name in pictures) show(name, document.getElementById(name).valueAsNumber)
 }
 theme.addEventListener("click", () => {
   document.documentElement.dataset.theme = is_dark() ? "light" : "dark"

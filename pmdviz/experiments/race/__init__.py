@@ -169,9 +169,8 @@ class Race:
         session = self.runs[k].session
         if self.recipe.budget_unit != DATA and session.frame.info is not None:
             return session.frame.info.cost.evaluations
-        return each_costs(session.recipe) * session.method.batch_size(
-            session.frame.state, session.knobs, session.target.num_data
-        )
+        given = session.frame.state, session.knobs, session.target.num_data
+        return each_costs(session.recipe) * session.method.batch_size(*given)
 
 
 # What came out of a race: a row for each entrant and seed, and a summary over the seeds.
@@ -320,10 +319,8 @@ class RaceResult:
         return written(self, path, options)
 
     def __repr__(self) -> str:
-        return (
-            f"<RaceResult: {len(self.entrants)} entrants, {len(self.seeds)} seeds on {self.target.name!r}, "
-            f"{self.budget:,} {SHORT[self.recipe.budget_unit]} each>"
-        )
+        many = f"{len(self.entrants)} entrants, {len(self.seeds)} seeds on {self.target.name!r}"
+        return f"<RaceResult: {many}, {self.budget:,} {SHORT[self.recipe.budget_unit]} each>"
 
 
 # Races over many seeds: every entrant runs to the end of the budget with every seed.
@@ -381,9 +378,8 @@ def race(
     elif isinstance(methods, RaceRecipe) and (target, target_options, budget, seeds, points, clock) == USUAL:
         recipe = methods
     else:
-        raise InputError(
-            "a recipe already says all of the race; give progress alone besides (of a run seeds and points too)"
-        )
+        words = "a recipe already says all of the race; give progress alone besides"
+        raise InputError(f"{words} (of a run seeds and points too)")
     check_function("progress", progress)
     compile_ahead([group for one in recipe.recipes for group in one.kernel_groups])
     runs = [(one, recipe.of(one, seed)) for seed in recipe.ending().seeds for one in recipe.entrants]

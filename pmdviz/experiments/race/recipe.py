@@ -12,29 +12,8 @@ from typing import Any
 import numpy as np
 
 from pmdviz.data.tables import holding
-from pmdviz.engine.recipe import (
-    MAX_BUDGET,
-    MAX_LINES,
-    PIECE,
-    UNITS,
-    Change,
-    Portable,
-    Recipe,
-    checked_parts,
-    checked_unit,
-    checked_versions,
-    checked_whole,
-    from_file,
-    given_knobs,
-    given_options,
-    joined,
-    mapping,
-    pack,
-    problem_of,
-    target_note,
-    target_parts,
-    versions,
-)
+from pmdviz.engine import recipe as of_run
+from pmdviz.engine.recipe import MAX_BUDGET, Change, Recipe, checked_whole, given_knobs, joined, target_note, versions
 from pmdviz.errors import InputError, shown
 from pmdviz.experiments import checked_seeds
 from pmdviz.knobs import Knobs, KnobSpec
@@ -213,7 +192,7 @@ def setting_words(knob: KnobSpec, given: Any) -> str:
 
 # What a race counts against its budget: observations used, or evaluations of the likelihood and its gradient.
 
-DATA = UNITS[0]
+DATA = of_run.UNITS[0]
 SHORT = {"data": "observations", "evaluations": "evaluations"}
 BRIEF = {"data": "obs.", "evaluations": "eval."}  # on a tile
 DONE = {"data": "observations", "evaluations": "likelihood evaluations"}
@@ -242,7 +221,7 @@ MAX_POINTS = 20_000
 
 
 @dataclass(frozen=True, eq=False)
-class RaceRecipe(Portable):
+class RaceRecipe(of_run.Portable):
     """The methods of a race, its target, budget and seeds; `checked` makes one; equal races make equal recipes.
 
     The budget and the lock step count by `budget_unit`: "data" visited, or "evaluations".
@@ -270,13 +249,13 @@ class RaceRecipe(Portable):
         clock: str | EllipsisType = ...,
     ) -> RaceRecipe:
         """The recipe of a race as `pmdviz.race` takes it. Raises InputError for anything that cannot be used."""
-        made = get_target(target, mapping("target_options", target_options or {}))
+        made = get_target(target, of_run.mapping("target_options", target_options or {}))
         found, numbers = entrants(methods), checked_seeds(seeds, MAX_SEEDS)
         if len({*numbers}) < len(numbers):
             raise InputError(f"seeds must be different ones; got {shown(seeds)}")
         points = checked_whole("points", points, 0, MAX_POINTS)
-        unit = checked_unit(clock, made, "clock")
-        recipe = cls(found, made, numbers, None, points, checked_versions(made_with or versions()), unit)
+        unit = of_run.checked_unit(clock, made, "clock")
+        recipe = cls(found, made, numbers, None, points, of_run.checked_versions(made_with or versions()), unit)
         usual = recipe.usual_budget  # who cannot race on the target is refused here
         if budget is not None:
             budget = usual if budget is ... else checked_whole("budget", budget, 1, MAX_BUDGET)
@@ -313,11 +292,8 @@ class RaceRecipe(Portable):
         """The metrics of all entrants during the race, by the table's order; without entrants of all methods."""
         target, methods = self.target, [find_method(one.method) for one in self.entrants]
         methods = methods or [one for one in METHODS.values() if not one.missing_in(target)]
-        return tuple(
-            metric
-            for metric in METRICS.values()
-            if metric.axis and all(metric.applies(target, one) and metric.traced(target, one) for one in methods)
-        )
+        found = [one for one in METRICS.values() if one.axis and all(one.applies(target, each) for each in methods)]
+        return tuple(one for one in found if all(one.traced(target, each) for each in methods))
 
     @cached_property
     def shown(self) -> tuple[Metric, ...]:
@@ -352,26 +328,29 @@ class RaceRecipe(Portable):
     @classmethod
     def from_dict(cls, plain: Any, targets: Mapping[str, Target] | None = None) -> RaceRecipe:
         """The recipe of plain values as `to_dict` gives them; only `methods` and `budget` must be there."""
-        checked_parts(plain, "race", KEYS, "key of a race:")
+        of_run.checked_parts(plain, "race", KEYS, "key of a race:")
         if missing := [key for key in ("methods", "budget") if key not in plain]:
             raise InputError(f"a race needs {' and '.join(missing)}")
         rest = {name: plain[name] for name in ("methods", "budget", "seeds", "points") if name in plain}
+        rest["clock"] = plain.get("budget_unit", ...)
         with holding(plain.get("data", {})):
-            return cls.checked(**problem_of(plain, targets), **rest, clock=plain.get("budget_unit", ...)).ending()
+            return cls.checked(**of_run.problem_of(plain, targets), **rest).ending()
 
     def to_link(self) -> str:
         """A short text for links, without versions and default options. Raises InputError for a custom target."""
-        return pack({**self.to_dict(), "target_options": given_options(self.target)}, "race", self.target)
+        given = {"target_options": of_run.given_options(self.target)}
+        return of_run.pack({**self.to_dict(), **given}, "race", self.target)
 
     def to_python(self) -> str:
         """At most 15 lines that repeat the race and bind `race`; a race too long for that comes from its JSON file."""
         lines = self._lines()
         scaled = any(table.needs_recipe for table in self.target.tables)
-        if scaled or len(lines) > MAX_LINES or max(map(len, lines)) > PIECE:
+        if scaled or len(lines) > of_run.MAX_LINES or max(map(len, lines)) > of_run.PIECE:
             why = "it has the table" if scaled else "too long for a few lines"
             long = f"# {why}: export the race as race.json too, and put it next to this file"
             note = [*([] if scaled else target_note(self.target)), long]
-            lines = from_file("race.json", self.target, note, "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))")
+            read = "race = pmdviz.race(pmdviz.RaceRecipe.from_json({}))"
+            lines = of_run.from_file("race.json", self.target, note, read)
         return "\n".join(lines) + "\n"
 
     def to_live_python(self) -> str:
@@ -380,7 +359,7 @@ class RaceRecipe(Portable):
 
     def _lines(self, call: str = "pmdviz.race", seeds: str = "") -> list[str]:
         many = list(self.seeds) if self.seeds != tuple(range(len(self.seeds))) else len(self.seeds)
-        parts = [*target_parts(self.target), f"budget={self.budget}"]
+        parts = [*of_run.target_parts(self.target), f"budget={self.budget}"]
         parts += [] if self.budget_unit == DATA else [f"clock={self.budget_unit!r}"]
         parts += [seeds or f"seeds={many}"] + ([f"points={self.points}"] if self.points else [])
         methods = [f"        {line}," for line in joined([repr(one.text) for one in self.entrants])]

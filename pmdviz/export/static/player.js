@@ -6,17 +6,14 @@ const INSIDE_MS = 150  // while it plays the panel below the pictures is redrawn
 let numbers = null
 
 // The run of numbers: deflated, all high bytes before all low ones.
-async function unpacked(text) {
-  const packed = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
-  const stream = new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate"))
-  const planes = new Uint8Array(await new Response(stream).arrayBuffer()), length = planes.length / 2
+async function numbers_of(text) {
+  const planes = new Uint8Array(await unpacked(bytes_of(text), "deflate").arrayBuffer()), length = planes.length / 2
   return Uint16Array.from({length}, (_, i) => planes[i] << 8 | planes[length + i])
 }
 
 // A column: `low + step * number` or its power of ten, NaN for a gap. Without a scale it has the low halves of 32-bit floats and
-// then the high ones; with the scale -1 each float's two halves.
-function column([start, length, scale]) {
-  if (scale === -1) return new Float32Array(numbers.slice(start, start + length).buffer)
+// then the high ones.
+function read([start, length, scale]) {
   if (scale === undefined) {
     const n = length / 2, bits = new Uint32Array(n)
     for (let i = 0; i < n; i++) bits[i] = numbers[start + n + i] * 65536 + numbers[start + i]
@@ -30,20 +27,20 @@ function column([start, length, scale]) {
   return values
 }
 
-// The picture with its columns as arrays. `kept` holds the columns of the last picture: a column that stays is not read again.
-function opened_picture(picture, kept) {
-  const marks = {}
-  for (const [key, mark] of Object.entries(picture.marks)) {
-    const columns = {}
-    for (const [name, part] of Object.entries(mark.columns)) {
-      const place = !Array.isArray(part) && `${part.at}`, last = kept[`${key} ${name}`]
-      columns[name] = !place ? part : last?.place === place ? last.values : column(part.at)
-      if (place) kept[`${key} ${name}`] = {place, values: columns[name]}
-    }
+const read_before = new Map()
+function column(at) {
+  if (!read_before.has(`${at}`)) read_before.set(`${at}`, read(at))
+  return read_before.get(`${at}`)
+}
+
+// The picture with its columns as arrays.
+function opened_picture(picture) {
+  const opened = ([key, mark]) => {
+    const columns = Object.fromEntries(Object.entries(mark.columns).map(([name, part]) => [name, Array.isArray(part) ? part : column(part.at)]))
     if (mark.look.area) columns.weight = columns.size.map((d) => d * d / mark.look.area)
-    marks[key] = {...mark, columns}
+    return [key, {...mark, columns}]
   }
-  return {...picture, marks}
+  return {...picture, marks: Object.fromEntries(Object.entries(picture.marks).map(opened))}
 }
 
 // The stage and the traces of a run; of a race a tile for each entrant, with its title and its state above.
@@ -67,9 +64,8 @@ function lay_out(inside) {
     const stage = !titles.length && k === 0
     pmdvizWatch(canvas, {zoom: stage ? "both" : k < titles.length ? "" : "width", tap: stage ? inside.pick_at : null})
   })
-  const kept = canvases.map(() => ({}))
   return (frame) => {
-    canvases.forEach((canvas, k) => pmdvizDraw(canvas, opened_picture(pmdvizMerged(film.pictures[k], frame.pictures[k]), kept[k]), options[k]))
+    canvases.forEach((canvas, k) => pmdvizDraw(canvas, opened_picture(pmdvizMerged(film.pictures[k], frame.pictures[k])), options[k]))
     states.forEach((state, k) => { state.textContent = frame.states[k] })
   }
 }
@@ -152,7 +148,7 @@ function play_film() {
   show(0)
 }
 
-unpacked(film.numbers).then((found) => {
+numbers_of(film.numbers).then((found) => {
   numbers = found
   play_film()
 })

@@ -120,7 +120,7 @@ class Throttle:
     """The work done with every change at rest, and less often while a run plays.
 
     Then it is done at most once in so many seconds, and not with two frames in a row that come within SPARSE_S: on a
-    busy server, where each page has four frames a second, it takes half as much of them.
+    busy server, where frames come every quarter of a second, it takes half as much of them.
     """
 
     def __init__(self, seconds: float) -> None:

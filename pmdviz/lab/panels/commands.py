@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping
 from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import panel as pn
-
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.knobs import Value
@@ -15,7 +13,6 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.panel_internals import collected
 from pmdviz.lab.panels.setup import alike
 from pmdviz.methods import METHODS
 from pmdviz.targets import Target, get_target
@@ -188,8 +185,7 @@ class Commands:
             begun()
             return made
 
-        with collected(pn.state.curdoc):
-            self._page.screen.dim(True)
+        self._page.screen.dim(True)
         self._page.paused("the lesson's run", laid, newest_only=True)
 
     def begin(self, what: str, **parts: Any) -> None:
@@ -197,8 +193,7 @@ class Commands:
         if what == "budget":
             self.live.do(what, lambda runner: runner.limit(parts["budget"]))
             return
-        with collected(pn.state.curdoc):  # Panel may deliver a change without the document's lock
-            self._page.screen.dim(True)
+        self._page.screen.dim(True)
         # a copy each time: a job that waits for kernels is done again
         self.live.do(what, lambda runner: self._new_run(runner, {**parts}), newest_only=True)
 

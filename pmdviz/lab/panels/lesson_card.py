@@ -20,9 +20,8 @@ from pmdviz.lab.panels.setup import BUDGET_OF, SEED, refused
 from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
 from pmdviz.lessons import words
 from pmdviz.lessons.lesson import CONFIDENCES, Ask
-from pmdviz.lessons.progress import Judgement, Progress, may_tell
+from pmdviz.lessons.progress import Judgement, Progress, lesson_sheet, may_tell
 from pmdviz.lessons.reading import DEMOS
-from pmdviz.lessons.sheets import lesson_sheet
 from pmdviz.lessons.words import plain
 
 

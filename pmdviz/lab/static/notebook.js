@@ -12,10 +12,8 @@ function run(text) {
   })
 }
 
-const unzipped = (view) => new Response(new Blob([view]).stream().pipeThrough(new DecompressionStream("gzip"))).text()
-
 async function load(parts) {
-  for (const part of parts) await run(await unzipped(part))
+  for (const part of parts) await run(await unpacked(part, "gzip").text())
 }
 
 // The notebook's own keys, such as an arrow that folds headings, are not for who works in the lab.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 
@@ -153,10 +153,11 @@ def scored_draws(state: ChainState, knobs: ChainKnobs, every: int) -> tuple[int,
 class Chain(Method[OneChain | Pool, OwnKnobs]):
     """A method whose state is the draws of a Markov chain; the judgement follows Dai et al. 2016, Appendix H.1.
 
-    Subclasses give `start` and `move`, the `init` and `step` of one chain.
+    Subclasses give `move`, the `step` of one chain, and `State`, the class of what it goes on from.
     """
 
     family = "chain"
+    State: ClassVar[Callable[..., Any]]
     counted, noun = "num_chains", "point"
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it"
 
@@ -165,8 +166,8 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
         return knobs.rows(target.num_data)
 
     def start(self, rng: Rng, target: Target, knobs: OwnKnobs) -> OneChain:
-        """The state of one chain at iteration 0."""
-        raise NotImplementedError
+        """The state of one chain at iteration 0: a draw from the prior."""
+        return self.State(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: OneChain, target: Target, batch: Array, knobs: OwnKnobs) -> Stepped:
         """One iteration of one chain."""
@@ -234,19 +235,16 @@ def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
         f"{count} chains, the first: {first.words}",
         tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
-        ComputedTerms(partial(_pooled_terms, tuple(info.terms for info in infos))) if first.terms else {},
-        partial(_pooled_paths, tuple(info.paths for info in infos)),
+        ComputedTerms(partial(_pooled, tuple(info.terms for info in infos))) if first.terms else {},
+        partial(_pooled, tuple(info.paths for info in infos)),
         numbers={s: v for s, v in first.numbers.items() if all(info.numbers[s] == v for info in infos)},
         update=first.update,
     )
 
 
-def _pooled_terms(each: tuple[Mapping[str, Array], ...]) -> dict[str, Array]:
-    return {name: np.concatenate([terms[name] for terms in each]) for name in each[0]}
-
-
-def _pooled_paths(each: tuple[Callable[[], Mapping[str, Array]], ...]) -> dict[str, Array]:
-    found = [paths() for paths in each]
+def _pooled(each: tuple[Any, ...]) -> dict[str, Array]:
+    """Terms of chains, or paths that are computed now, one chain after the other."""
+    found = [one() if callable(one) else one for one in each]
     names = dict.fromkeys(name for one in found for name in one)
     return {name: np.concatenate([one[name] for one in found if name in one]) for name in names}
 

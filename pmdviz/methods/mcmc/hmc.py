@@ -12,8 +12,8 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position, started
-from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Update, Work, events, total
+from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
+from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
 from pmdviz.targets import Target
 from pmdviz.targets.base import IN_SILENCE
 
@@ -200,9 +200,7 @@ def density_terms(target: Target, here: Array, there: Array, data: Array) -> dic
 
 
 @IN_SILENCE
-def energy_terms(
-    target: Target, theta: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> dict[str, Array]:
+def energy_terms(target: Target, theta: Array, momentum: Array, time_step: float, num_steps: int, data: Array) -> Terms:
     """By how much potential and kinetic energy fall along a trajectory from theta with a momentum (d,): (1,) each.
 
     Where it diverges the potential at its end is infinite, whatever its momentum.
@@ -257,6 +255,7 @@ class LeapfrogChain(Chain):
     Subclasses say how many leapfrog steps trajectories have and which acceptance the tuning leads to.
     """
 
+    State = TunedState
     scalars = (optimisers.STEP_SIZE, ACCEPTANCE)
     marks = ("diverged",)
     paths = (Path("accepted", "accepted"), Path("rejected", "rejected"))
@@ -270,10 +269,6 @@ class LeapfrogChain(Chain):
     def rows_per_draw(self, target: Target, knobs: LeapfrogKnobs) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
         return ((1 + knobs.longest) / 2 + (not knobs.one_pass)) * target.num_data
-
-    def start(self, rng: Rng, target: Target, knobs: LeapfrogKnobs) -> TunedState:
-        """A draw from the prior."""
-        return TunedState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: LeapfrogKnobs) -> Stepped:
         """One trajectory from a fresh momentum, accepted or rejected; the first step also visits the start."""

@@ -12,7 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped
-from pmdviz.methods.mcmc import ACCEPTANCE, USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, hmc, position, started
+from pmdviz.methods.mcmc import ACCEPTANCE, USUAL_DRAWS, Chain, ChainKnobs, Pool, appended, hmc, position
 from pmdviz.methods.mcmc.hmc import TunedState
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, total
 from pmdviz.targets import Target
@@ -68,6 +68,7 @@ class RandomWalk(Chain):
     """
 
     name = "random_walk"
+    State = TunedState
     budget_words = f"the burn-in and {USUAL_DRAWS} draws after it, times d (at most {LONGER})"
     chain_kernels = "random walk"
     scalars = (optimisers.STEP_SIZE, ACCEPTANCE)
@@ -84,10 +85,6 @@ class RandomWalk(Chain):
     def default_budget(self, target: Target, knobs: RandomWalkKnobs) -> int:
         """d times as much as for other chains, at most 5: in d dimensions it forgets where it was d times as slowly."""
         return super().default_budget(target, knobs) * min(target.dim, LONGER)
-
-    def start(self, rng: Rng, target: Target, knobs: RandomWalkKnobs) -> TunedState:
-        """A draw from the prior."""
-        return TunedState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: TunedState, target: Target, batch: Array, knobs: RandomWalkKnobs) -> Stepped:
         """One proposal, accepted or rejected; the first step also visits the start."""
@@ -206,12 +203,9 @@ class Gibbs(Chain):
     """
 
     name = "gibbs"
+    State = GibbsState
     kernel_groups = ("gibbs",)
     requires = frozenset({"conditionals"})
-
-    def start(self, rng: Rng, target: Target, knobs: GibbsKnobs) -> GibbsState:
-        """A draw from the prior."""
-        return GibbsState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: GibbsState, target: Target, batch: Array, knobs: GibbsKnobs) -> Stepped:
         """One sweep; it goes through all data once."""

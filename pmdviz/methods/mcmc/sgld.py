@@ -14,7 +14,6 @@ from pmdviz.knobs import Real, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
 from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
-from pmdviz.methods.optimisers import move_update
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
@@ -30,7 +29,7 @@ DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes
 DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
 DRIFT = Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch.")
-LANGEVIN = move_update(DRIFT, NOISE)
+LANGEVIN = optimisers.move_update(DRIFT, NOISE)
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
@@ -72,6 +71,7 @@ class SGLD(BatchMethod, Chain):
     """
 
     name = "sgld"
+    State = SGLDState
     requires = frozenset({"reals", "gradient"})
     chain_kernels = "Langevin steps"
     scalars = (optimisers.STEP_SIZE,)
@@ -80,10 +80,6 @@ class SGLD(BatchMethod, Chain):
     def batch_size(self, state: SGLDState | Pool, knobs: SGLDKnobs, num_data: int) -> int:
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
-
-    def start(self, rng: Rng, target: Target, knobs: SGLDKnobs) -> SGLDState:
-        """A draw from the prior."""
-        return SGLDState(*started(rng, target), 0)
 
     def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
@@ -328,7 +324,7 @@ class SGRLD(BatchMethod, Chain):
     name = "sgrld"
     requires = frozenset({"documents"})
     scalars = (optimisers.STEP_SIZE,)
-    update = move_update(
+    update = optimisers.move_update(
         Term("prior", "prior", "ε/2 (β − θ)"),
         Term("likelihood", "words of the batch", "+ ε/2 N/B Σ E(n_{kw} − φ_{kw} n_k)"),
         NOISE._replace(formula="+ √(ε θ) ξ"),

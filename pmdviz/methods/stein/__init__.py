@@ -14,7 +14,7 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Choice, Real
-from pmdviz.methods.step import Scalar
+from pmdviz.methods.step import Scalar, Terms
 from pmdviz.targets import Target
 
 RBF = "rbf"
@@ -56,9 +56,7 @@ def forces(particles: Array, scores: Array, h: float, kernel: str = RBF, weights
     return {name: np.stack([start, end], axis=1) for name, end in ends.items()}
 
 
-def parts_of_force(
-    particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Weights = None
-) -> dict[str, Array]:
+def parts_of_force(particles: Array, scores: Array, h: float, kernel: str = RBF, weights: Weights = None) -> Terms:
     """Both parts of the force on all particles, (m, d) each: without any scores there is but the repulsion."""
     force = KERNELS[kernel].force
     repulsion = force(particles, np.zeros(scores.shape), h, weights)

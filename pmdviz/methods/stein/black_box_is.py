@@ -14,7 +14,6 @@ from pmdviz.methods import weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
 from pmdviz.methods.stein import GIVEN_WIDTH, POSITIVE, WIDTH_RULE, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
-from pmdviz.methods.weighting import SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 LARGEST = 500  # points: a step costs the square of their number
@@ -27,7 +26,7 @@ IS_GAUSSIAN = ("proposal", "gaussian")
 PROPOSAL_SD = Real(1.5, POSITIVE, (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN)
 
 
-class BlackBoxISKnobs(SmoothingKnobs):
+class BlackBoxISKnobs(weighting.SmoothingKnobs):
     """The knobs of `black_box_is`.
 
     num_particles: Number of points to be weighted; they never move. An iteration costs m² multiplications.
@@ -68,7 +67,7 @@ class BlackBoxISKnobs(SmoothingKnobs):
 def proposed(rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> Array:
     """m draws (m, d) of the proposal."""
     if knobs.proposal == "q0":
-        return prior_draws(rng, target, knobs.num_particles)[0]
+        return weighting.prior_draws(rng, target, knobs.num_particles)[0]
     noise = rng.standard_normal((knobs.num_particles, target.dim))
     return knobs.proposal_mean + knobs.proposal_sd * noise
 
@@ -124,7 +123,7 @@ class BlackBoxISState(NamedTuple):
     iteration: int
 
 
-class BlackBoxIS(SmoothedMethod):
+class BlackBoxIS(weighting.SmoothedMethod):
     """Black-box importance sampling.
 
     short_title: Black-box IS

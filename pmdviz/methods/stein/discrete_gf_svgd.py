@@ -16,7 +16,6 @@ from pmdviz.kernels.stein import matched_force, smooth_step, stein_force
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
-from pmdviz.methods.optimisers import clipped, flow_update, momentum, paced
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, move_scalar, parts_of_force, width_scalar
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
 from pmdviz.methods.weighting import NUM_PARTICLES
@@ -292,11 +291,11 @@ class DiscreteGFSVGD(BatchMethod):
         Scalar("distinct_states", "distinct states", "states", True),
     )
     budget_words = f"{STEPS} steps"
-    update = flow_update(
+    update = optimisers.flow_update(
         "Σ_j w_j k(x_j, x) ∇ log ρ(x_j)",
         "Σ_j w_j ∇_j k(x_j, x)",
         "the surrogate ρ, weighted by w ∝ ρ/p_c",
-        momentum(),
+        optimisers.momentum(),
         Term("clip", "clipped", "+ (clip(x′) − x′)"),
         formula="x′ − x",
         unit="units of x",
@@ -401,8 +400,8 @@ def _moved(state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnob
     latent = kept_inside(free, knobs)
     arrays = bins(target, knobs)(latent), state.log_weights, latent, first, second
     forces = partial(parts_of_force, x, scores, h, weights=weights)
-    parts = paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
-    return Moved(State(*arrays, effective_sample_size(log_w), t), eps, h, clipped(parts, free, latent))
+    parts = optimisers.paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
+    return Moved(State(*arrays, effective_sample_size(log_w), t), eps, h, optimisers.clipped(parts, free, latent))
 
 
 def step_info(before: State, moved: Moved, target: Target, rows: int, knobs: DiscreteGFSVGDKnobs) -> StepInfo:

@@ -20,8 +20,7 @@ from pmdviz.kernels.stein import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.optimisers import flow_update, paced
-from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Work, events
+from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Terms, Work, events
 from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.targets import Target
 
@@ -190,10 +189,8 @@ class SteinIS(SmoothedMethod):
         scalars = {**did.scalars, **weighting.scalars(ess, moved.log_weights), "moving_ess": moved.share}
         cost = Cost(rows * (1 + (asked > 0)), rows * asked, rows * len(state.leaders))
         words = f"particles {old:,} → {knobs.num_particles:,}, drawn from q · " if renewed else ""
-        words, paths = (
-            words + _words(moved, did, knobs),
-            partial(_arrows, state.points[: len(state.particles)], did.force),
-        )
+        words += _words(moved, did, knobs)
+        paths = partial(_arrows, state.points[: len(state.particles)], did.force)
         return moved, StepInfo(cost, words, events(limited=did.limited), scalars, terms, paths)
 
     def leaders(self, state: SteinISState) -> Array:
@@ -282,9 +279,7 @@ def displaced(
     return state, Displacement(unit * force[:m], scalars, limited if eps < planned else "")
 
 
-def weighted(
-    state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs
-) -> tuple[SteinISState, int, dict[str, Array]]:
+def weighted(state: SteinISState, target: Target, batch: Array, knobs: SteinISKnobs) -> tuple[SteinISState, int, Terms]:
     """log w = log p - log q of all points; the followers are kept if those that decide have their best ESS.
 
     Also how many likelihoods were asked for, and the terms of the new weights where there are any.
@@ -394,7 +389,7 @@ class PathIntegration(SmoothedMethod):
         Scalar("area", "area under KSD²", "nats"),
     )
     budget_words = f"{PATH_STEPS} steps"
-    update = flow_update("mean_j k(θ_j, θ) ∇ log p(θ_j | X)", "mean_j ∇_j k(θ_j, θ)", "the log posterior")
+    update = optimisers.flow_update("mean_j k(θ_j, θ) ∇ log p(θ_j | X)", "mean_j ∇_j k(θ_j, θ)", "the log posterior")
 
     def default_budget(self, target: Target, knobs: PathIntegrationKnobs) -> int:
         """For 200 steps: passes over the data, or without any so many evaluations per particle."""
@@ -431,7 +426,7 @@ class PathIntegration(SmoothedMethod):
         words = f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g}"
         words += f" · area {areas[-1]:.4g} nats"
         cost = Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles))
-        terms = paced("plain", (places, places, t), eps * unit, 1.0, parts)
+        terms = optimisers.paced("plain", (places, places, t), eps * unit, 1.0, parts)
         scalars = {name: float(value) for name, value in scalars.items()}
         return state, StepInfo(cost, words, (), scalars, terms, numbers={"ε": eps})
 

@@ -27,16 +27,7 @@ from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density
 from pmdviz.methods.optimisers import DecayingKnobs, flow_update, momentum, paced
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Path, Scalar, StepInfo, Update, Work
-from pmdviz.methods.weighting import (
-    BANDWIDTH,
-    BANDWIDTH_RULE,
-    NUM_PARTICLES,
-    SmoothedMethod,
-    SmoothingKnobs,
-    covariance,
-    prior_draws,
-    resized,
-)
+from pmdviz.methods.weighting import BANDWIDTH, BANDWIDTH_RULE, NUM_PARTICLES, SmoothedMethod, SmoothingKnobs
 from pmdviz.targets import Target
 
 PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
@@ -162,14 +153,14 @@ class SVGD(SmoothedMethod, BatchMethod):
 
     def init(self, rng: Rng, target: Target, knobs: SVGDKnobs) -> SVGDState:
         """m draws from the prior."""
-        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        particles, _ = weighting.prior_draws(rng, target, knobs.num_particles)
         zeros = np.zeros(particles.shape)
         return SVGDState(particles, weighting.equal(len(particles)), zeros, zeros.copy(), 0, np.nan)
 
     def step(self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs) -> Stepped:
         """One step along the Stein force of a batch."""
         q = partial(self.density, state, knobs, target)
-        state, resize, rows = resized(rng, state, knobs.num_particles, target, MEMORY, q)
+        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target, MEMORY, q)
         x, beta, annealed = state.particles, temperature(state.iteration, knobs), knobs.annealing == "on"
         scores = tempered_scores(target, x, batch, beta)
         (particles, first, second), info, h = moved_along(state, scores, target, knobs, beta)
@@ -325,7 +316,8 @@ def made_surrogate(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -
         return GaussianSurrogate(np.full(target.dim, knobs.surrogate_mean), np.diag(variances))
     if knobs.surrogate == MOMENTS:
         equal = np.full(len(x), 1 / len(x))
-        spread = covariance(x, equal, target.scale) if len(x) > x.shape[1] else np.diag(x.var(axis=0) + stein.CLOSEST)
+        full, spread = len(x) > x.shape[1], np.diag(x.var(axis=0) + stein.CLOSEST)
+        spread = weighting.covariance(x, equal, target.scale) if full else spread
         return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
     log_masses = log_p - log_p.max() if knobs.surrogate == DENSITY else np.zeros(len(x))
     return KernelSurrogate(x, log_masses, stein.leaders_width(x, knobs.surrogate_width, float(target.scale.mean())))
@@ -444,7 +436,7 @@ class GFSVGD(SmoothedMethod):
 
     def init(self, rng: Rng, target: Target, knobs: GFSVGDKnobs) -> GFSVGDState:
         """m draws from the prior."""
-        particles, _ = prior_draws(rng, target, knobs.num_particles)
+        particles, _ = weighting.prior_draws(rng, target, knobs.num_particles)
         equal, zeros = weighting.equal(len(particles)), np.zeros(particles.shape)
         arrays = particles, equal, zeros, zeros.copy(), particles.copy(), np.zeros(len(particles)), equal.copy()
         return GFSVGDState(*arrays, 0, growth(particles, target.scale))
@@ -452,7 +444,7 @@ class GFSVGD(SmoothedMethod):
     def step(self, rng: Rng, state: GFSVGDState, target: Target, batch: Array, knobs: GFSVGDKnobs) -> Stepped:
         """One step along the weighted force of the surrogate."""
         q = partial(self.density, state, knobs, target)
-        state, resize, rows = resized(rng, state, knobs.num_particles, target, MEMORY, q)
+        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target, MEMORY, q)
         x, beta = state.particles, temperature(state.iteration, knobs)
         log_p = checked_log_density(target, x, batch, beta)
         rho = made_surrogate(x, log_p, knobs, target)

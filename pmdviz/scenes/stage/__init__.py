@@ -133,9 +133,8 @@ class SceneChoice:
                 f"these can: {', '.join(found)}"
             )
         if max(self.pair) >= max(target.dim, 2):
-            raise InputError(
-                f"the coordinates of target {target.name!r} are numbered 1 to {target.dim}; got {max(self.pair) + 1}"
-            )
+            numbered = f"the coordinates of target {target.name!r} are numbered 1 to {target.dim}"
+            raise InputError(f"{numbered}; got {max(self.pair) + 1}")
 
     def of(self, target: Target, *methods: Method) -> tuple[Scene, Pair]:
         """The scene and the pair that are shown of a target and methods: the wished ones where they are available."""
@@ -185,12 +184,9 @@ MARKS = {  # from the lowest up, with nothing in them
 
 def stage_axes(scene: Scene, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
     """The axes of a scene; `top` is the highest value of a curve, or NaN."""
-    parts = scene.axis_labels(target, pair), scene.ranges(target, pair, top), scene.units(target, pair)
-    x, y = (
-        Axis(label, *span, numbered=scene.numbered, origin=origin, unit=unit)
-        for label, span, (origin, unit) in zip(*parts, strict=True)
-    )
-    return x, y
+    labels, spans, units = scene.axis_labels(target, pair), scene.ranges(target, pair, top), scene.units(target, pair)
+    look = [{"numbered": scene.numbered, "origin": origin, "unit": unit} for origin, unit in units]
+    return Axis(labels[0], *spans[0], **look[0]), Axis(labels[1], *spans[1], **look[1])
 
 
 def stage_tips(scene: Scene, target: Target, pair: Pair) -> dict[str, str]:
@@ -224,9 +220,8 @@ def stage_picture(
         drawn["image"], looks["image"] = columns.image._asdict(), {"layer": scene.image_of}
     if columns.words.text:
         drawn["words"] = columns.words._asdict()
-    marks = {
-        name: mark._replace(columns=drawn[name], **looks.get(name, {})) for name, mark in MARKS.items() if name in drawn
-    }
+    seen = {name: mark for name, mark in MARKS.items() if name in drawn}
+    marks = {name: mark._replace(columns=drawn[name], **looks.get(name, {})) for name, mark in seen.items()}
     x, y = axes or stage_axes(scene, target, pair, columns.top)
     legend = {name: words[name] for name in LEGEND_ORDER if name in shown}
     return Picture(x, y, marks, legend, note=note, about=ABOUT)

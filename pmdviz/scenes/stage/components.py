@@ -17,15 +17,8 @@ from pmdviz.methods.stein.black_box_is import BlackBoxIS
 from pmdviz.methods.stein.steinis import SteinIS
 from pmdviz.metrics.distances import once
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import SCENES, Pair, square
-from pmdviz.scenes.stage.posterior import (
-    LARGEST,
-    DifferenceScene,
-    OverPosterior,
-    lines_on_grid,
-    prior_lines,
-    reference_lines,
-)
+from pmdviz.scenes.stage import SCENES, Pair, posterior, square
+from pmdviz.scenes.stage.posterior import DifferenceScene, OverPosterior
 from pmdviz.targets import Target
 
 MOST = 100  # components that have ellipses, the heaviest
@@ -65,16 +58,15 @@ class ComponentsScene(OverPosterior):
         """Ellipses and shares, dots, and the exact posterior's regions."""
         target, m = frame.target, len(frame.weights)
         (left, right), _ = square(target.view_box, pair)
-        dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
+        dots = col.dot_columns(frame, pair, limit, posterior.LARGEST[frame.method.family])
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
         return col.StageColumns(
-            _exact(frame, pair),
-            col.EMPTY_LINE,
-            dots,
-            len(dots["x"]),
-            m,
-            prior=prior_lines(target, pair),
+            exact=_exact(frame, pair),
+            particles=dots,
+            drawn=len(dots["x"]),
+            num_particles=m,
+            prior=posterior.prior_lines(target, pair),
             paths=_ellipses(mixture, rows, list(pair)),
             words=_shares(mixture, rows[:NUMBERED], list(pair), APART * (right - left)),
         )
@@ -82,20 +74,18 @@ class ComponentsScene(OverPosterior):
 
 def _exact(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     if frame.target.dim > 2:
-        return reference_lines(frame.target, pair)[0]
+        return posterior.reference_lines(frame.target, pair)[0]
     if frame.grid is None or frame.grid.p is None:
         return col.EMPTY_LINE
-    return lines_on_grid(frame.grid, frame.target)[0]
+    return posterior.lines_on_grid(frame.grid, frame.target)[0]
 
 
 def _ellipses(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int]) -> dict[str, np.ndarray]:
     """Segments of the ellipses of some components in two coordinates."""
     opacity = FAINTEST + (1 - FAINTEST) * mixture.weights[rows] / mixture.weights[rows[0]]
-    gaussians = mixture.particles[rows], mixture.choleskys[rows], chosen
-    return col.segment_columns(
-        col.Segments(col.ellipse_lines(*gaussians, sds), col.OF_GAUSSIANS, np.repeat(opacity, col.CORNERS))
-        for sds in SDS
-    )
+    gaussians, opacity = (mixture.particles[rows], mixture.choleskys[rows], chosen), np.repeat(opacity, col.CORNERS)
+    lines = [col.ellipse_lines(*gaussians, sds) for sds in SDS]
+    return col.segment_columns(col.Segments(each, col.OF_GAUSSIANS, opacity) for each in lines)
 
 
 def _shares(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int], apart: float) -> col.Words:
@@ -167,9 +157,8 @@ def log_sizes(weights: np.ndarray) -> np.ndarray:
 def _leaders(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where they stand; in one dimension on the axis."""
     points = frame.method.leaders(frame.state)
-    return col.curve_columns(
-        *points[:, list(pair)].T if frame.target.dim > 1 else (points[:, 0], np.zeros(len(points)))
-    )
+    flat = points[:, 0], np.zeros(len(points))
+    return col.curve_columns(*points[:, list(pair)].T if frame.target.dim > 1 else flat)
 
 
 def _stretches(frame: Frame) -> col.Image | None:
@@ -216,9 +205,8 @@ class ReweightingScene(OverPosterior):
         wide, high = (b - a for a, b in self.ranges(frame.target, pair, drawn.top))
         sizes = diameters(frame.method.before(frame.state)[rows])
         circles = rings(dots["x"], dots["y"], sizes * wide / FRAME, sizes * high / FRAME)
-        return drawn._replace(
-            approximate=col.EMPTY_LINE, image=None, particles=dots, prior=col.EMPTY_LINE, paths=circles
-        )
+        plain = drawn._replace(approximate=col.EMPTY_LINE, prior=col.EMPTY_LINE, image=None)
+        return plain._replace(particles=dots, paths=circles)
 
 
 def diameters(weights: np.ndarray) -> np.ndarray:
@@ -274,10 +262,8 @@ class DescentScene(OverPosterior):
         ancestors = frame.ancestry.rows[chosen]
         lines = np.stack([first[ancestors], frame.particles[chosen][:, list(pair)]], axis=1)
         opacity = line_opacity(frame.ancestry.rows, frame.weights, len(first))[ancestors]
-        return plain._replace(
-            paths=col.segment_columns([col.Segments(lines, col.OF_STEP, opacity)]),
-            others=col.curve_columns(*first[np.unique(ancestors)].T),
-        )
+        paths = col.segment_columns([col.Segments(lines, col.OF_STEP, opacity)])
+        return plain._replace(paths=paths, others=col.curve_columns(*first[np.unique(ancestors)].T))
 
 
 def line_opacity(ancestors: np.ndarray, weights: np.ndarray, number: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,17 +15,7 @@ from pmdviz.methods.stein.steinis import PathIntegration
 from pmdviz.methods.stein.svgd import GFSVGD, PriorSurrogate
 from pmdviz.metrics.distances import once
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
-from pmdviz.scenes.stage.posterior import (
-    OUTLINES,
-    OverPosterior,
-    Tops,
-    lines_on_grid,
-    lines_with_strips,
-    prior_lines,
-    reference_lines,
-    reference_marginal,
-)
+from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, posterior, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -131,21 +122,14 @@ def _raised(line: Line, row: float) -> Line:
 def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
     """The rows' curves, the SAME arrays at every frame, and the curve at the present temperature (not yet raised)."""
     if target.dim > 2:
-        return _ends(target, k), col.EMPTY_LINE
-    plane = plane_of(target)
-    return once(target, ("rows", k), lambda: _rows(plane, k)), plane.curve(k, beta)
-
-
-def _rows(plane: Plane, k: int) -> Line:
-    return col.joined(_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
-
-
-def plane_of(target: Target) -> Plane:
-    """The target on a grid over its view box, in one or two dimensions; the same for every frame."""
-    return once(target, "plane", lambda: _plane(target))
+        return once(target, ("ends", k), partial(_ends, target, k)), col.EMPTY_LINE
+    plane = once(target, "plane", partial(_plane, target))
+    curves = (_raised(plane.curve(k, (row / ROWS) ** POWER), row) for row in range(ROWS + 1))
+    return once(target, ("rows", k), lambda: col.joined(curves)), plane.curve(k, beta)
 
 
 def _plane(target: Target) -> Plane:
+    """The target on a grid over its view box, in one or two dimensions."""
     grid = Grid(target.view_box, SIDE[target.dim])
     log_prior = target.log_prior(grid.points)
     inside, log_likelihood = log_prior > -np.inf, np.full(len(log_prior), -np.inf)
@@ -154,12 +138,8 @@ def _plane(target: Target) -> Plane:
 
 
 def _ends(target: Target, k: int) -> Line:
-    """Prior and posterior of one coordinate of many, the SAME arrays at every frame."""
-    return once(target, ("ends", k), lambda: _both_ends(target, k))
-
-
-def _both_ends(target: Target, k: int) -> Line:
-    found = reference_marginal(target, (k,))
+    """Prior and posterior of one coordinate of many."""
+    found = posterior.reference_marginal(target, (k,))
     draws = target.sample_prior(stream("pictures"), 5000)[:, k]
     equal = np.full(len(draws), -np.log(len(draws)))
     prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
@@ -248,7 +228,7 @@ class AreaScene(Scene):
         done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
         shares = rows / max(len(areas) - 1, 1) * done
         curve = col.curve_columns(shares, areas[rows])
-        level = start_divergence(frame.target)
+        level = once(frame.target, "start", partial(start_divergence, frame.target))
         if level is None or not np.isfinite(level):
             return col.StageColumns(approximate=curve, top=float(areas.max()) or np.nan)
         return col.StageColumns(col.curve_columns(np.array([0.0, 1.0]), np.full(2, level)), curve, top=level)
@@ -256,10 +236,6 @@ class AreaScene(Scene):
 
 def start_divergence(target: Target) -> float | None:
     """KL(q0, p) = E_q0 [log q0 - log p] + log Z in nats, by seeded draws of q0; None where log Z is unknown."""
-    return once(target, "start", lambda: _start_divergence(target))
-
-
-def _start_divergence(target: Target) -> float | None:
     reference = target.reference()
     if reference is None or reference.log_z is None:
         return None
@@ -274,7 +250,7 @@ SURROGATE_SIDE = {1: 512, 2: 96}  # cells of the surrogate's picture, a side
 SMALLEST, SURROGATE_LARGEST = 2.0, 20.0  # px, of a dot: dots without weight are visible too
 
 
-class SurrogateScene(OverPosterior):
+class SurrogateScene(posterior.OverPosterior):
     """Regions (50, 80, 95 %) of target and surrogate; the area of a dot is its weight ρ/p, at least 2 px.
 
     Of an annealed run the target at the present temperature is an outline; in one dimension the whole way from the
@@ -322,7 +298,7 @@ def _surrogate(frame: Frame, pair: Pair) -> Line:
     if target.dim > 2:
         found = rho.marginal(pair)
         if found is None:
-            return prior_lines(target, pair) if isinstance(rho, PriorSurrogate) else col.EMPTY_LINE
+            return posterior.prior_lines(target, pair) if isinstance(rho, PriorSurrogate) else col.EMPTY_LINE
         rho, box = found, tuple(target.view_box[k] for k in pair)
     else:
         box = target.view_box
@@ -331,7 +307,7 @@ def _surrogate(frame: Frame, pair: Pair) -> Line:
     if np.ptp(logs) == 0:
         return col.EMPTY_LINE
     density = normalised(logs, grid)
-    return lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
+    return posterior.lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
 
 
 def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
@@ -340,25 +316,25 @@ def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
     return values / (values.sum() * grid.cell_volume)
 
 
-def _tops(frame: Frame, pair: Pair) -> Tops | None:
+def _tops(frame: Frame, pair: Pair) -> posterior.Tops | None:
     """How high the marginals of the exact posterior are, which the strips are drawn to."""
     if frame.target.dim > 2:
-        return reference_lines(frame.target, pair)[1]
+        return posterior.reference_lines(frame.target, pair)[1]
     picture = frame.grid
-    return None if picture is None or picture.p is None else lines_on_grid(picture, frame.target)[1]
+    return None if picture is None or picture.p is None else posterior.lines_on_grid(picture, frame.target)[1]
 
 
 def _on_the_way(frame: Frame, pair: Pair) -> Line:
     """The target at the present temperature, or in one dimension at nine of them; the prior of a run that has none."""
     target, annealed = frame.target, frame.knobs.annealing == "on"
     if target.dim > 2 or not annealed:
-        return prior_lines(target, pair if target.dim > 1 else (0,))
-    plane = plane_of(target)
+        return posterior.prior_lines(target, pair if target.dim > 1 else (0,))
+    plane = once(target, "plane", partial(_plane, target))
     if target.dim == 1:
         curves = [_tempered(plane, (row / ROWS) ** POWER) for row in range(ROWS + 1)]
         return col.joined([col.curve_columns(plane.grid.axes[0], curve) for curve in curves])
     density = _tempered(plane, frame.method.temperature(frame.state, frame.knobs))
-    return col.contour_line(*plane.grid.axes, density, col.density_levels(density, OUTLINES))
+    return col.contour_line(*plane.grid.axes, density, col.density_levels(density, posterior.OUTLINES))
 
 
 def _tempered(plane: Plane, beta: float) -> np.ndarray:

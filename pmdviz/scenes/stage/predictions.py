@@ -11,6 +11,7 @@ from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes import columns as col
+from pmdviz.scenes.data_columns import evenly
 from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -67,10 +68,8 @@ class BandScene(Scene):
         seen = target.inputs(target.data_rows)[:, 0]
         x = np.linspace(seen.min(), seen.max(), POINTS)
         rows = target.data_rows[col.drawn_rows(np.full(target.num_data, 1 / target.num_data), min(limit, DATA))]
-        others, known = (
-            col.curve_columns(target.inputs(rows)[:, 0], target.outcomes(rows)),
-            hasattr(target, "true_function"),
-        )
+        others = col.curve_columns(target.inputs(rows)[:, 0], target.outcomes(rows))
+        known = hasattr(target, "true_function")
         return col.StageColumns(
             once(target, "band", lambda: _exact(target, x)),
             band(x, *moments_under_q(frame, x)),
@@ -361,8 +360,7 @@ def path_points(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
 
 def _times(target: Target) -> np.ndarray:
     """Which of the path's points are drawn, from 0."""
-    count = target.num_data
-    return np.unique(np.linspace(0, count - 1, min(count, SERIES_POINTS)).astype(np.int64))
+    return np.unique(evenly(target.num_data, SERIES_POINTS))
 
 
 def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> PathLine:

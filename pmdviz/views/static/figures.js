@@ -14,12 +14,8 @@ function line(ctx, view, glyph, columns) {
   const look = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
   const spans = [x_scale, y_scale].flatMap((scale) => [scale.compute(0.5), scale.compute(1)])
   const now = [columns, JSON.stringify([a, e, f, frame, glyph.x.field, spans, look])]
-  at_rest(ctx, view.kept ??= {}, now, frame, (g) => stroke(g, view, glyph, columns))
-}
-
-function stroke(ctx, view, glyph, columns) {
-  const [colour, alpha, width, dash] = [glyph.line_color, glyph.line_alpha, glyph.line_width, glyph.line_dash].map(value)
-  paint_line(ctx, ...screen(view, columns, glyph.x, glyph.y), {colour, alpha, width, dash})
+  const [colour, alpha, width, dash] = look
+  at_rest(ctx, view.kept ??= {}, now, frame, (g) => paint_line(g, ...screen(view, columns, glyph.x, glyph.y), {colour, alpha, width, dash}))
 }
 
 function segments(ctx, view, glyph, columns) {
@@ -66,7 +62,6 @@ function hurry(plot) {
   if (plot.hurries) return
   plot.hurries = true
   const {stop} = plot.throttled_paint, measure = plot._invalidate_layout_if_needed
-  const below = (painter) => painter.model.level !== "overlay"
   let next = null
   plot.throttled_paint = () => next ??= new Promise((done, fail) => requestAnimationFrame(() => {
     next = null
@@ -75,7 +70,7 @@ function hurry(plot) {
   }))
   plot.throttled_paint.stop = stop
   plot._invalidate_layout_if_needed = function () {
-    if (this._invalidate_all || [...this._invalidated_painters].some(below)) measure.call(this)
+    if (this._invalidate_all || [...this._invalidated_painters].some((painter) => painter.model.level !== "overlay")) measure.call(this)
   }
 }
 

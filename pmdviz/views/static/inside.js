@@ -12,10 +12,21 @@ function make(tag, attributes = {}, ...children) {
   return element
 }
 
+// The bytes of base64, and a response with what the browser unpacks of bytes: `kind` is "deflate" or "gzip".
+const bytes_of = (text) => Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
+const unpacked = (bytes, kind) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(kind)))
+
 function download(blob, name) {
   const link = make("a", {href: URL.createObjectURL(blob), download: name})
   link.click()
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
+}
+
+// Put a box that lies over the page below its button, or above it where the room ends.
+function put_beside(box, button) {
+  const at = button.getBoundingClientRect(), {width, height} = box.getBoundingClientRect()
+  const top = at.bottom + 4 + height <= innerHeight ? at.bottom + 4 : at.top - height - 4
+  Object.assign(box.style, {left: `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px`})
 }
 
 // Subscripts and superscripts of "q_{t+1}^2".
@@ -26,13 +37,11 @@ function typeset(text) {
 
 // == inside: One step from the inside: its arrays, its formula, and its numbers as words.
 
-const floats_of = (text) => new Float32Array(Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0)).buffer)
-
 // The message with its arrays decoded: `f4` is base64 of 32-bit floats, `at` a place that `read` resolves.
 function opened(tree, read) {
   if (Array.isArray(tree)) return tree.map((part) => opened(part, read))
   if (tree === null || typeof tree !== "object") return tree
-  if (typeof tree.f4 === "string") return floats_of(tree.f4)
+  if (typeof tree.f4 === "string") return new Float32Array(bytes_of(tree.f4).buffer)
   if (tree.at) return read(tree.at)
   return Object.fromEntries(Object.entries(tree).map(([name, part]) => [name, opened(part, read)]))
 }
@@ -69,9 +78,6 @@ function row_words(step, k) {
   return {terms: step.terms.map((term) => text(term.values)), total: text(step.total)}
 }
 
-// A term behind another one: "+ 1.2", "− 3.4".
-const signed = (text) => text.startsWith("−") ? `− ${text.slice(1)}` : `+ ${text}`
-
 const LONGEST = 0.16, MOST_ARROWS = 90, DEAD = 8  // an arrow's share of the side; arrows drawn; nats below which nothing is drawn
 
 // Pixels of coordinates: a square in the middle for a plane, all of the canvas for a curve.
@@ -87,8 +93,7 @@ function mapping(size, x, y, equal) {
 
 // Paint in a frame; around the picked dot there is a ring, where it has a place (`ring`, by default the one it is at).
 function framed({ink}, map, colours, picked, paint) {
-  ink.strokeStyle = colours.grid
-  ink.lineWidth = 1
+  Object.assign(ink, {strokeStyle: colours.grid, lineWidth: 1})
   ink.strokeRect(map.box[0] + 0.5, map.box[1] + 0.5, map.box[2] - 1, map.box[3] - 1)
   ink.save()
   ink.beginPath()
@@ -115,8 +120,7 @@ function draw_dot(ink, x, y, radius, colour, opacity = 1) {
 
 function draw_ring(ink, x, y, colours) {
   for (const [width, colour] of [[4, colours.paper], [2, colours.text]]) {
-    ink.strokeStyle = colour
-    ink.lineWidth = width
+    Object.assign(ink, {strokeStyle: colour, lineWidth: width})
     ink.beginPath()
     ink.arc(x, y, 7, 0, 7)
     ink.stroke()
@@ -130,11 +134,7 @@ function draw_arrow(ink, x0, y0, x1, y1, colour, width = 1.5) {
   paint_line(ink, lines.map(([x]) => x), lines.map(([, y]) => y), {colour, width})
 }
 
-function mixed(one, other, share) {
-  const parts = (colour) => [1, 3, 5].map((at) => parseInt(colour.slice(at, at + 2), 16)), end = parts(other)
-  const hex = (value) => Math.round(value).toString(16).padStart(2, "0")
-  return `#${parts(one).map((value, k) => hex(value + (end[k] - value) * share)).join("")}`
-}
+const mixed = (one, other, share) => `color-mix(in srgb, ${other} ${100 * share}%, ${one})`
 
 // Blue below the middle, orange above: their difference is seen by colour-blind people too.
 function diverging(value, most, colours) {
@@ -231,8 +231,7 @@ function paint_dots(size, step, look, [[[values]]], colours, picked) {
   return framed(size, map, colours, picked, () => {
     draw_lines(size, map, step.lines.after, colours.muted, {width: 1, opacity: 0.6})
     const order = [...values.keys()].sort((a, b) => Math.abs(values[a]) - Math.abs(values[b]))
-    for (const i of order) draw_dot(size.ink, map.X(x[i]), map.Y(y[i]), 2.6, diverging(values[i], look.most, colours),
-      0.9)
+    for (const i of order) draw_dot(size.ink, map.X(x[i]), map.Y(y[i]), 2.6, diverging(values[i], look.most, colours), 0.9)
     return {x: (row) => map.X(x[row]), y: (row) => map.Y(y[row])}
   })
 }
@@ -347,8 +346,7 @@ function paint_chains(size, map, step, look, p, colours) {
 }
 
 function paint_paths({ink}, map, {x0, y0, x1, y1, kind, alpha}, {paths}) {
-  if (x0) paint_segments(ink, [x0.map(map.X), y0.map(map.Y), x1.map(map.X), y1.map(map.Y)], kind, alpha,
-    {palette: paths, width: 1.6})
+  if (x0) paint_segments(ink, [x0.map(map.X), y0.map(map.Y), x1.map(map.X), y1.map(map.Y)], kind, alpha, {palette: paths, width: 1.6})
 }
 
 // Where a state has no place in a plane: bars by rank, of the weights before, of the gains, of the weights after.
@@ -362,9 +360,7 @@ function paint_ranks(size, step, look, at, colours, picked) {
 
 function name_axes({ink}, map, step, colours) {
   const [left, top, width, high] = map.box
-  ink.fillStyle = colours.muted
-  ink.font = "12px Roboto, system-ui, sans-serif"
-  ink.textAlign = "right"
+  Object.assign(ink, {fillStyle: colours.muted, font: "12px Roboto, system-ui, sans-serif", textAlign: "right"})
   ink.fillText(step.axes.labels[0], left + width - 6, top + high - 6)
   ink.textAlign = "left"
   ink.fillText(step.axes.labels[1], left + 6, top + 15)
@@ -501,7 +497,8 @@ function inside_view(host) {
     const words = row_words(step, picked)
     cells.forEach((cell, k) => {
       const value = k < step.terms.length ? words.terms[k] : words.total, term = step.terms[k]
-      cell.number.textContent = k && term ? signed(value) : value
+      const signed = value.startsWith("−") ? `− ${value.slice(1)}` : `+ ${value}`
+      cell.number.textContent = k && term ? signed : value  // behind another term
       cell.value.textContent = `${value}${step.sum.unit ? ` ${step.sum.unit}` : ""}`
       cell.filled.replaceChildren(...typeset(term?.filled || "\u00a0"))
     })
@@ -523,8 +520,7 @@ function inside_view(host) {
         for (const element of [cell.part, cell.card]) element.style.setProperty("--term", colour_of(step, k, colours()))
       })
       const lines = look.shown.map((columns, k) => [columns, colour_of(step, k, colours())])
-      if (look.by === "curve") parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(),
-        picked)
+      if (look.by === "curve") parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(), picked)
       parts.batch_title.textContent = step.batch?.title ?? ""
       parts.batch_words.textContent = step.batch?.words ?? ""
       if (step.batch) paint_batch(parts.batch_canvas, step.batch, colours())

@@ -1,4 +1,3 @@
-"use strict"
 // Markov chains: their draws, how their step is tuned, and their diagnostics (`pmdviz.methods.mcmc`).
 // The state of a chain has `draws` (n, d) and `iteration`; a run of several chains is {chains: [...]}.
 

@@ -1,4 +1,3 @@
-"use strict"
 // Weighted particles and density estimates, as `pmdviz.densities` has them. Each array of points has the shape (n, d) and is stored by rows.
 
 const LOG2E = 1.4426950408889634, SCALE = Math.sqrt(LOG2E / 2), PADDED = 64
@@ -70,11 +69,6 @@ const logAddExp = (a, b) => a === -Infinity && b === -Infinity ? a
   : Math.max(a, b) + Math.log1p(Math.exp(-Math.abs(a - b)))
 const essOf = (logWeights) => 1 / sum(logWeights.map((x) => Math.exp(2 * x)))
 const equalLogWeights = (m) => new Float64Array(m).fill(-Math.log(m))
-
-function quantileMiddle(values) { // the median of numbers
-  const sorted = Float64Array.from(values).sort(), half = sorted.length >> 1
-  return sorted.length % 2 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half])
-}
 
 const diagonal = (values) => table(values.length, values.length, (i, k) => i === k ? values[i] : 0)
 const identity = (d, value = 1) => diagonal(new Float64Array(d).fill(value))
@@ -236,9 +230,6 @@ const RULES = {
   },
 }
 
-const logNormaliser = (factor) =>
-  0.5 * factor.shape[0] * Math.log(2 * Math.PI) + sum(diagonalOf(factor).map(Math.log))
-
 function whiten(values, centre, factor) {
   const [n, d] = values.shape, padded = Math.ceil(n / PADDED) * PADDED, out = matrix(d, n)
   call.whiten(values, centre, scaled(factor, 1 / SCALE), out)
@@ -282,8 +273,6 @@ class KernelDensity {
     Object.assign(this, {particles, centres: particles, logWeights, factor, few})
   }
   get weights() { return this.logWeights.map(Math.exp) }
-  get parts() { return [this] }
-  get mean() { return weightedSum(this.weights, this.particles) }
   get peak() {
     return (2 * Math.PI) ** (-this.factor.shape[0] / 2) / diagonalOf(this.factor).reduce((a, b) => a * b, 1)
   }
@@ -297,7 +286,8 @@ class KernelDensity {
     const heaviest = logWeights.indexOf(bound), centre = particles.slice(heaviest * d, (heaviest + 1) * d)
     const columns = whiten(particles, centre, this.factor), targets = whiten(points, centre, this.factor)
     const sums = singly && near(columns) && near(targets) ? logSumsSingle : logSums
-    const base = baseOf(logWeights, bound, columns), away = bound - logNormaliser(this.factor)
+    const base = baseOf(logWeights, bound, columns)
+    const away = bound - (0.5 * d * Math.log(2 * Math.PI) + sum(diagonalOf(this.factor).map(Math.log)))
     return sums(columns, base, transposed(targets), points.shape[0]).map((value) => value + away)
   }
   onGrid(grid) {
@@ -348,7 +338,6 @@ class ShapedDensity {
     Object.assign(this, {particles, logWeights, labels, centres, factors, few})
   }
   get weights() { return this.logWeights.map(Math.exp) }
-  get mean() { return weightedSum(this.weights, this.centres) }
   get parts() {
     return this.known ??= this.factors.flatMap((factor, c) => {
       const rows = where(this.labels, (label, k) => label === c && this.logWeights[k] > -Infinity)
@@ -493,15 +482,12 @@ function leftOut(parts, h) {
     .reduce((a, b) => zip(a, b, logAddExp))
   const total = every(false, parts), faint = where(total, (value) => value === -Infinity)
   if (faint.length) {
-    const few = parts.map((part) => ({...part, kernels: onlyAt(part.kernels, faint)}))
+    const only = ({rows, own, ...all}) =>
+      ({...all, rows: rowsAt(rows, [...faint, own.length, own.length + 1]), own: rowsAt(own, faint)})
+    const few = parts.map((part) => ({...part, kernels: only(part.kernels)}))
     every(true, few).forEach((value, k) => { total[faint[k]] = value })
   }
   return total
-}
-
-function onlyAt(kernels, at) {
-  const n = kernels.own.length
-  return {...kernels, rows: rowsAt(kernels.rows, [...at, n, n + 1]), own: rowsAt(kernels.own, at)}
 }
 
 function bestWidth(parts, counts, place) {

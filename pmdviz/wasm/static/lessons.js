@@ -1,4 +1,3 @@
-"use strict"
 // A lesson: its steps with their questions and goals. Its numbers equal the same run in Python, which a step replays.
 
 let lesson = null, step = null, answered = {}
@@ -48,32 +47,32 @@ function openStep(k) {
 
 function listStep() {
   const {k, title, text, goal, hints, reveal, question, after} = step, {steps} = lesson
-  const fold = (words, nodes) => make("details", {}, make("summary", {textContent: words}), ...written(nodes))
-  const turn = (words, to, shown) => make("button", {type: "button", textContent: words, hidden: !shown, onclick: () => openStep(to)})
+  const fold = (words, nodes) => make("details", {}, make("summary", {}, words), ...written(nodes))
+  const turn = (words, to, shown) => make("button", {hidden: !shown, onclick: () => openStep(to)}, words)
   const next = k + 1 < steps.length ? question?.options.find((one) => one.letter === answered[`${k} question`])?.to ?? step.to : steps.length
   find("lesson").replaceChildren(
-    make("h2", {textContent: `${k + 1} of ${steps.length}: ${title}`}),
+    make("h2", {}, `${k + 1} of ${steps.length}: ${title}`),
     ...(k ? [] : written(lesson.text)), ...written(text),
     ...(question ? [form("question", question)] : []),
-    ...(goal ? [make("p", {id: "goal", textContent: `Goal: ${goal.words}.`})] : []),
+    ...(goal ? [make("p", {id: "goal"}, `Goal: ${goal.words}.`)] : []),
     ...(after && step.judged.question ? [form("after", after)] : []),
     ...hints.map((hint, h) => fold(`Hint ${h + 1}`, hint)),
     ...(reveal.length ? [fold("What happened", reveal)] : []),
-    make("p", {className: "turns"}, turn("Back", k - 1, k > 0), turn("Next", next, next < steps.length)),
+    make("p", {class: "turns"}, turn("Back", k - 1, k > 0), turn("Next", next, next < steps.length)),
   )
 }
 
 /** A question with its options or its number; its verdict comes when the run is over. */
 function form(part, ask) {
-  const key = `${step.k} ${part}`, verdict = make("p", {className: "verdict", role: "status"})
+  const key = `${step.k} ${part}`, verdict = make("p", {class: "verdict", role: "status"})
   const option = ({letter, say}) => {
     const input = make("input", {type: "radio", name: part, value: letter, checked: answered[key] === letter})
     return make("label", {}, input, ...written(say))
   }
   const number = make("input", {type: "number", step: "any", name: part, value: answered[key] ?? ""})
-  const made = make("form", {className: "ask"}, make("div", {}, ...written(ask.text)),
+  const made = make("form", {class: "ask"}, make("div", {}, ...written(ask.text)),
     ...(ask.number ? [make("label", {}, number, ` ${ask.number.unit}`)] : ask.options.map(option)),
-    make("button", {textContent: "Answer"}), verdict)
+    make("button", {type: "submit"}, "Answer"), verdict)
   made.onsubmit = (event) => {
     event.preventDefault()
     const value = new FormData(made).get(part)

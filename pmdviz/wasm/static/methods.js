@@ -1,4 +1,3 @@
-"use strict"
 // The steps of the methods, as `pmdviz.methods` takes them, with the same random numbers: `step(rng, state, target,
 // batch, knobs)` gives the next state, a plain object, with `cost`: what the step visited.
 
@@ -230,7 +229,8 @@ function sampledMedianDistance(points, pairs = 20000) {
   if (m * (m - 1) / 2 <= pairs) return medianDistance(points)
   const count = Math.ceil(pairs / m), top = largest(points.map(Math.abs)) || 1
   const steps = Int32Array.from({length: count}, (_, r) => 1 + Math.floor((r + 1) * GOLDEN % 1 * ((m - 1) >> 1)))
-  return top * Math.sqrt(quantileMiddle(call.squared_at_steps(scaled(points, 1 / top), steps, count * m)))
+  const sorted = call.squared_at_steps(scaled(points, 1 / top), steps, count * m).sort(), half = sorted.length >> 1
+  return top * Math.sqrt(sorted.length % 2 ? sorted[half] : 0.5 * (sorted[half - 1] + sorted[half]))
 }
 
 function distanceInModes(particles, scale) {

@@ -1,17 +1,11 @@
-"use strict"
 // The live page. First a run on it: its worker, its pictures, its words.
 
 const find = (id) => document.getElementById(id)
-const make = (name, more = {}, ...inside) => {
-  const made = Object.assign(document.createElement(name), more)
-  made.append(...inside)
-  return made
-}
-const option = (value, textContent = value) => make("option", {value, textContent})
+const option = (value, words = value) => make("option", {value}, words)
 const whole = (value) => Math.round(value).toLocaleString("en-US")
 const digits = (value) => value >= 0.0995 ? value.toPrecision(3) : value.toFixed(3)
 const given = JSON.parse(find("lab").textContent)
-const compiled = inflated(given.module).then(WebAssembly.compile)  // while the page is laid out
+const compiled = unpacked(bytes_of(given.module), "deflate").arrayBuffer().then(WebAssembly.compile)  // while the page is laid out
 const driver = URL.createObjectURL(new Blob([find("driver").textContent], {type: "text/javascript"}))
 const runs = []  // one, or two that are compared
 let lab = null  // the run on show: its entry in `given`, with its target
@@ -44,9 +38,9 @@ class Run {
   constructor(method, place) {
     const {title, settings, ...look} = given.methods[method], own = method === lab.method
     Object.assign(this, {method, place, title, specs: settings, look, history: [], kept: {}, floor: null, lasts: 0, arrived: 0})
-    this.canvas = make("canvas", {className: "stage"})
-    this.caption = make("p", {className: "caption"})
-    this.tile = make("section", {className: "tile"}, this.caption, this.canvas)
+    this.canvas = make("canvas", {class: "stage"})
+    this.caption = make("p", {class: "caption"})
+    this.tile = make("section", {class: "tile"}, this.caption, this.canvas)
     find("stages").append(this.tile)
     this.worker = spare ?? new Worker(driver)
     spare = null
@@ -77,7 +71,6 @@ class Run {
       if (this.history.length > 4000) this.history = this.history.filter((_, k) => k % 2 === 0)
       this.fresh = true
     } else if (data.kind === "floor") this.floor = data
-    else if (data.kind === "memory") this.grown = data.grown
     else if (data.kind === "paused" && runs.every((run) => run === this || run.over)) setPlaying(false)
     else if (data.kind === "error") complain(data.words)
     wanted = true
@@ -203,13 +196,6 @@ function verdictOf({frame, floor}) {
 // Then its controls and settings, and which run is on show.
 
 let speed = "usual"
-const said = (value) =>
-  (Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3)))).replace("-", "\u2212")
-
-async function inflated(text) {
-  const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0))
-  return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"))).arrayBuffer()
-}
 
 function complain(words) {
   find("trouble").textContent = words
@@ -290,9 +276,6 @@ async function copyPython() {
 }
 
 const controls = []
-const matters = ({only_if: only}, values) =>
-  !only || Object.entries(only).some(([name, wanted]) => wanted.includes(values[name]))
-
 /** Places on a slider: 0 to 1,000, by the value or by its logarithm. */
 function scaleOf({low, high, log}) {
   const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high]
@@ -304,7 +287,10 @@ function scaleOf({low, high, log}) {
 
 function control(spec, valueOf, change) {
   const {name, kind, choices, words, unit} = spec, shown = make("output"), scale = scaleOf(spec)
-  const say = (value) => { shown.textContent = `${said(value)} ${unit}` }
+  const say = (value) => {
+    const words = Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3)))
+    shown.textContent = `${words.replace("-", "\u2212")} ${unit}`
+  }
   let input, read = () => input[put], put = "value"
   if (kind === "choice") {
     input = make("select", {name}, ...choices.map((value) => option(value, words[value])))
@@ -317,7 +303,7 @@ function control(spec, valueOf, change) {
     read = () => rounded(scale.value(input.value))
   }
   input.onchange = () => change(read())
-  const label = make("label", {title: spec.help}, make("span", {textContent: spec.label}), input, shown)
+  const label = make("label", {title: spec.help}, make("span", {}, spec.label), input, shown)
   const show = (value) => {
     input[put] = input.type === "range" ? scale.place(value) : value
     if (input.type === "range") say(value)
@@ -332,7 +318,7 @@ function listSettings() {
   controls.length = 0
   for (const id of ["basic", "more", "data"]) find(id).replaceChildren()
   for (const run of runs) {
-    if (runs.length > 1) find("basic").append(make("h3", {textContent: run.title}))
+    if (runs.length > 1) find("basic").append(make("h3", {}, run.title))
     for (const spec of run.specs.filter(isOffered)) {
       find(spec.basic || lab.controls ? "basic" : "more").append(control(spec, () => run.frame?.knobs, (value) => setKnob(run, spec, value)))
     }
@@ -347,7 +333,8 @@ function showSettings() {
   for (const each of controls) {
     const values = each.valueOf()
     if (!values) continue
-    each.label.hidden = !matters(each.spec, values)
+    const {only_if: only} = each.spec, matters = ([name, wanted]) => wanted.includes(values[name])
+    each.label.hidden = Boolean(only) && !Object.entries(only).some(matters)
     const value = values[each.spec.name]
     if (value !== each.last && document.activeElement !== each.input) each.show(each.last = value)
   }

@@ -1,4 +1,3 @@
-"use strict"
 // A run: the random streams, the batches, the state; its density on a grid and the distances to the exact posterior.
 
 // The widest cell of a plane is 1.4 sd of the narrowest kernel: TV is then within 0.0003 of its value on a fine grid.
@@ -18,8 +17,6 @@ class Grid {
     return table(side ** axes.length, axes.length, (cell, k) => axes[k][k ? Math.floor(cell / side) : cell % side])
   }
 }
-
-const sideFor = (dim, narrowest) => SIDES[dim].find((side) => CELL[dim] * narrowest * side >= 1) ?? SIDES[dim].at(-1)
 
 /** The exact posterior in one or two dimensions. What Python knew of it comes along; after a change it is a sum. */
 class Exact {
@@ -108,7 +105,8 @@ function judged(densities, target, exact) {
 function measured(density, target, exact) {
   const box = target.view_box, extent = box.map(([low, high]) => high - low)
   const narrowest = Math.min(density.narrowest(extent), exact.narrowest)
-  const side = sideFor(target.dim, narrowest), grid = new Grid(box, side), least = 1 / (CELL[target.dim] * side)
+  const sides = SIDES[target.dim], side = sides.find((one) => CELL[target.dim] * narrowest * one >= 1) ?? sides.at(-1)
+  const grid = new Grid(box, side), least = 1 / (CELL[target.dim] * side)
   const shown = density.narrowest(extent) >= least ? density : density.widened(least, extent)
   const q = shown.onGrid(grid), {logP, p, peak} = exact.onGrid(grid), faintest = UNDERFLOW * shown.peak
   let mass = 0, apart = 0, forward = 0
@@ -133,8 +131,7 @@ function measured(density, target, exact) {
 function drawnSet(exact, target, m, k, rule, each) {
   const rng = new Generator([m, k])
   let draws = exact.sample(rng, each * m)
-  const inSds = () => dividedBy(draws, spreadOf(draws, equalWeights(each * m)))
-  if (each > 1) draws = rowsAt(draws, thinned(inSds(), m, rng.uniforms(m)))
+  if (each > 1) draws = rowsAt(draws, thinned(dividedBy(draws, spreadOf(draws, equalWeights(each * m))), m, rng.uniforms(m)))
   const knobs = {bandwidth_rule: rule, bandwidth: rule === "shaped" ? 1 : 0.6, smoothness: 2}
   return measured(smoothed(draws, equalLogWeights(m), knobs, target.scale, each), target, exact)
 }

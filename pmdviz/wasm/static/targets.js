@@ -1,4 +1,3 @@
-"use strict"
 // Targets: a Gaussian prior or q0, and the likelihood by the kernels, or a formula that is interpreted.
 
 const FEW = 16, LARGEST_EXPONENT = 700

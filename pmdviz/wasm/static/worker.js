@@ -1,4 +1,3 @@
-"use strict"
 // A run in a worker. First its pictures, as pmdviz/scenes/columns.py has them: outlines, marginal curves, cells, dots.
 
 /** Lines [[x...], [y...]] as columns, with a gap after each. */
@@ -161,7 +160,7 @@ function newFrame() {
   const {iteration, visited, state, ended, changes, start, seed, target, knobs, method} = session
   const draws = method.draws?.(state, knobs) ?? state.particles, weights = state.log_weights
   const frame = {kind: "frame", iteration, visited, ended, changes, start, seed, knobs, options: target.options,
-    floor: floor?.done ? floor : null, left: state.prior_left ?? 0, marks: {}, particles: draws.shape[0]}
+    floor: floor?.done ? floor : null, left: state.prior_left ?? 0, marks: {}, particles: draws.shape[0], memory: call.memory()}
   if (weights) frame.ess = essOf(weights)
   if (exact) {
     const {grid, q, tv, kl} = judged(session.densities, target, exact), key = JSON.stringify([target.options, grid.side])
@@ -253,8 +252,8 @@ const ASKED = {
     return play()
   },
   pause() { playing = false },
-  step() {
-    stepped()
+  step({steps = 1}) {
+    for (let k = 0; k < steps; k++) stepped()
     show()
   },
   restart({seed}) {
@@ -276,12 +275,6 @@ const ASKED = {
     floor = null
     sent = ""
     if (!playing) renew()
-  },
-  jump({steps}) { // many steps without pictures, for tests
-    const before = call.memory()
-    for (let k = 0; k < steps && !session.ended; k++) session.step()
-    told({kind: "memory", grown: call.memory() - before})
-    show()
   },
 }
 
