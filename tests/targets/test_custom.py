@@ -435,8 +435,10 @@ def test_a_custom_target_that_is_registered_or_offered_is_found_by_its_name(heig
     assert "heights" in custom_targets.titles() and custom_targets.names() == {"heights": "heights"}
     assert pmdviz.run(target="heights", num_particles=50, budget=600).final.metrics["tv"] < 0.5
     refused("target_options go with the name of a built-in target", Recipe, "heights", target_options={"dim": 2})
-    monkeypatch.setenv(custom_targets.VARIABLE, "own_models:heights")
-    assert Recipe.from_json(Recipe("heights").to_json()).custom is custom_targets.offered()["heights"] is not heights
+    with monkeypatch.context() as patch:
+        patch.setenv(custom_targets.VARIABLE, "own_models:heights")
+        found = Recipe.from_json(Recipe("heights").to_json()).custom
+        assert found is custom_targets.offered()["heights"] is not heights
     monkeypatch.setattr(custom_targets, "_registered", {})
     first, second = custom(name="dose"), custom(name="dose")
     assert pmdviz.register_target(first) is first is get_target("dose") is pmdviz.target("dose")
@@ -456,13 +458,14 @@ def test_a_link_and_a_file_open_where_it_is_offered_and_another_of_its_name_is_n
     assert Recipe.from_link(text) == recipe and Recipe.from_link(text).custom is heights
     assert Recipe.from_json(recipe.to_json()) == recipe and len(text) < 700
     assert RaceRecipe.from_link(race_text) == race and RaceRecipe.from_json(race.to_json()).target is heights
-    monkeypatch.setenv(custom_targets.VARIABLE, "")
-    for opened in ({"run": [text]}, {"race": [race_text]}):
-        with pytest.raises(InputError) as error:
-            read(opened)
-        assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
-    for shared in (recipe, race):
-        refused("a link cannot hold your own target 'heights'", shared.to_link)
+    with monkeypatch.context() as patch:
+        patch.setenv(custom_targets.VARIABLE, "")
+        for opened in ({"run": [text]}, {"race": [race_text]}):
+            with pytest.raises(InputError) as error:
+                read(opened)
+            assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
+        for shared in (recipe, race):
+            refused("a link cannot hold your own target 'heights'", shared.to_link)
     other = sys.modules["own_models"].heights()
     assert custom_targets.choice_of(heights) == "heights" and custom_targets.choice_of(other) is other
     refused("a link cannot hold your own target 'heights'", Recipe(other).to_link)
