@@ -30,13 +30,6 @@ from pmdviz.densities.density import (
     normalise,
     variances,
 )
-from pmdviz.densities.product import (
-    DiagonalDensity,
-    DirichletMixture,
-    ProductDensity,
-    diagonal_density,
-    marginal_on_grid,
-)
 from pmdviz.methods import METHODS
 from pmdviz.methods import weighting as smoothing
 from pmdviz.methods.weighting import SmoothingKnobs, from_density, smoothed
@@ -120,7 +113,7 @@ def test_beyond_many_coordinates_kernels_without_a_covariance_are_kept_as_sds(ru
             monkeypatch.setattr(module, "MANY", many)
         found.append(smoothed(particles, log_weights, SmoothingKnobs(bandwidth_rule=rule), scale))
     dense, sparse = found
-    assert isinstance(sparse, DiagonalDensity) and not isinstance(dense, DiagonalDensity)
+    assert isinstance(sparse, product.DiagonalDensity) and not isinstance(dense, product.DiagonalDensity)
     assert sparse.few == dense.few == (rule != "isotropic")
     for what in ("mean", "cov", "kernel_sds", "choleskys"):
         np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what), rtol=1e-8, atol=1e-12)
@@ -136,7 +129,7 @@ def test_kernels_with_sds_of_their_own_are_a_mixture():
     rng = np.random.default_rng(6)
     means, sds, log_weights = rng.standard_normal((4, 3)), 0.2 + rng.random((4, 3)), normalise(rng.standard_normal(4))
     dense = GaussianMixture(means, log_weights, sds[:, :, None] * np.eye(3))
-    sparse, points = DiagonalDensity(means, log_weights, means, sds), rng.standard_normal((5, 3))
+    sparse, points = product.DiagonalDensity(means, log_weights, means, sds), rng.standard_normal((5, 3))
     np.testing.assert_allclose(sparse.log_density(points), dense.log_density(points))
     for what in ("cov", "kernel_sds", "kernel_peak"):
         np.testing.assert_allclose(getattr(sparse, what), getattr(dense, what))
@@ -148,7 +141,7 @@ def test_kernels_with_sds_of_their_own_are_a_mixture():
 def mixture(m=3, words=4, topics=2):
     rng = np.random.default_rng(0)
     weights = rng.dirichlet(np.ones(m))
-    return DirichletMixture(rng.uniform(0.3, 5, (m, words, topics)), np.log(weights))
+    return product.DirichletMixture(rng.uniform(0.3, 5, (m, words, topics)), np.log(weights))
 
 
 def test_dirichlet_mixtures_have_the_density_of_their_products_and_draws_of_their_mean():
@@ -180,7 +173,7 @@ def plain(d, seed):
 def diagonal(d, seed):
     rng = np.random.default_rng([d, seed, 11])
     scales = 0.5 + np.arange(d)
-    return diagonal_density(scales * rng.standard_normal((M, d)) + 3, EQUAL, 1.0, np.ones(d))
+    return product.diagonal_density(scales * rng.standard_normal((M, d)) + 3, EQUAL, 1.0, np.ones(d))
 
 
 MAKERS = {"shaped": shaped, "plain": plain, "diagonal": diagonal}
@@ -188,7 +181,7 @@ CASES = [(blocks, kind) for blocks in (((0,), (1,)), ((0, 2), (1,))) for kind in
 
 
 def product_of(blocks, kind):
-    return ProductDensity(blocks, tuple(MAKERS[kind](len(block), k) for k, block in enumerate(blocks)))
+    return product.ProductDensity(blocks, tuple(MAKERS[kind](len(block), k) for k, block in enumerate(blocks)))
 
 
 @looped("blocks, kind", CASES)
@@ -227,7 +220,7 @@ def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
     q = product_of(((0, 2), (1,)), kind)
     draws = q.sample(np.random.default_rng(2), 60_000)[:, list(pair)]
     grid = Grid(tuple(map(tuple, np.quantile(draws, [0.2, 0.7], axis=0).T.tolist())), 120)
-    mass = marginal_on_grid(q, pair, grid).sum() * grid.cell_volume
+    mass = product.marginal_on_grid(q, pair, grid).sum() * grid.cell_volume
     found = grid.holds(draws).mean()
     assert abs(mass - found) < 4.5 * np.sqrt(found / len(draws)) + 1e-3
 
@@ -235,7 +228,7 @@ def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
 def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance():
     rng = np.random.default_rng(0)  # twice as many coordinates as particles
     points = np.exp(rng.standard_normal(120)) * rng.standard_normal((M, 120)) + rng.standard_normal(120)
-    q = diagonal_density(points, EQUAL, 1.0, np.ones(120))
+    q = product.diagonal_density(points, EQUAL, 1.0, np.ones(120))
     np.testing.assert_allclose(q.mean, points.mean(axis=0), atol=1e-10)
     for found, expected in ((q.variances, points.var(axis=0)), (np.diag(q.cov), q.variances)):
         np.testing.assert_allclose(found, expected, rtol=1e-10)
@@ -243,7 +236,7 @@ def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance
     centred = q.centres - q.mean
     np.testing.assert_allclose(q.cov[3, 5], (centred[:, 3] * centred[:, 5]).mean(), rtol=1e-10)
     assert np.isfinite(q.kernel_peak) and np.isfinite(q.log_density(points[:5])).all()
-    assert marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000)).sum() * 0.025 == pytest.approx(1, abs=1e-5)
+    assert product.marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000)).sum() * 0.025 == pytest.approx(1, abs=1e-5)
 
 
 def test_neither_order_nor_scale_matter_and_fewer_weights_are_trusted_less():

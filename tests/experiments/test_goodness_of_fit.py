@@ -8,16 +8,9 @@ from scipy import stats
 
 import pmdviz
 from pmdviz.experiments import fit_statistics as fit
+from pmdviz.experiments import goodness_of_fit
 from pmdviz.experiments.fit_statistics import FIT_TESTS, chi_squares, p_value
 from pmdviz.experiments.fit_testing import longest_correlation_time, points_of
-from pmdviz.experiments.goodness_of_fit import (
-    SCENARIOS,
-    GoodnessOfFit,
-    GoodnessOfFitKnobs,
-    kernel_picture,
-    rate_of,
-    samples_of,
-)
 from pmdviz.targets import make_target
 from pmdviz.targets.custom import CustomTarget
 from pmdviz.targets.space import Discrete
@@ -198,7 +191,7 @@ def test_p_values_count_ties_and_inverse_weights_have_the_ratios():
     target = make_target("categorical")
     states, p = fit.enumerated(target)
     np.testing.assert_allclose(fit.inverse_weights(fit.log_p(target, states)), (1 / p) / (1 / p).mean(), rtol=1e-9)
-    drawn = kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
+    drawn = goodness_of_fit.kernel_picture("KSD", np.arange(9.0).reshape(3, 3), np.array([[2.0], [0.0], [1.0]]))
     assert drawn.x_label == drawn.y_label and "points" in drawn.x_label
     np.testing.assert_array_equal(drawn.values, [[0, 5, 3], [7, 0, 6], [1, 2, 0]])
 
@@ -335,19 +328,21 @@ def test_what_cannot_be_used_is_said_and_the_size_is_predicted():
     assert 0.1 < one.seconds < other.seconds < 10 and one.megabytes < other.megabytes < 1000
 
 
-MADE = GoodnessOfFit()
+MADE = goodness_of_fit.GoodnessOfFit()
 
 
 def knobs(**values):
-    return GoodnessOfFitKnobs.checked({"num_points": 40, "repetitions": 25, "draws": 40, **values})
+    return goodness_of_fit.GoodnessOfFitKnobs.checked({"num_points": 40, "repetitions": 25, "draws": 40, **values})
 
 
-SIZES = [name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in SCENARIOS]
+SIZES = [
+    name if name != "ising_10x10" else pytest.param(name, marks=pytest.mark.ci) for name in goodness_of_fit.SCENARIOS
+]
 
 
 @pytest.mark.parametrize("name", SIZES)
 def test_a_scenario_draws_points_of_its_target(name):
-    scenario, n = SCENARIOS[name], 2000
+    scenario, n = goodness_of_fit.SCENARIOS[name], 2000
     target = scenario.target(10.0)
     assert scenario.levels[0] == 0.0
     for level in (0.0, scenario.at):
@@ -362,11 +357,11 @@ def test_a_scenario_draws_points_of_its_target(name):
 def test_cases_are_blocks_of_at_most_20_samples_along_the_axis_and_rates_have_intervals():
     mine = [case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] == 0]
     assert len({case["test"] for case in mine}) == len(mine) >= 5
-    samples = [np.array(samples_of(case)) for case in mine]
+    samples = [np.array(goodness_of_fit.samples_of(case)) for case in mine]
     assert all(np.array_equal(samples[0], each) for each in samples)
     assert not np.array_equal(samples[0][0], samples[0][1])
     off = next(case for case in MADE.cases(knobs()) if case["first"] == 0 and case["perturbation"] > 0)
-    assert not np.array_equal(samples[0], np.array(samples_of(off)))
+    assert not np.array_equal(samples[0], np.array(goodness_of_fit.samples_of(off)))
     cases = MADE.cases(knobs(test="dksd"))
     assert [(case["first"], case["count"]) for case in cases[:2]] == [(0, 20), (20, 5)]
     rows = [row for case in cases[:2] for row in MADE.run(case)]
@@ -389,8 +384,8 @@ REPETITIONS, DRAWS = 60, 100
 
 def rate(test, scenario, level, bandwidth="median", n=100, temperature=10.0, repetitions=REPETITIONS):
     """Share of samples rejected at level 0.05."""
-    target, found = SCENARIOS[scenario].target(temperature), 0
-    draws = SCENARIOS[scenario].draws(temperature, level)
+    target, found = goodness_of_fit.SCENARIOS[scenario].target(temperature), 0
+    draws = goodness_of_fit.SCENARIOS[scenario].draws(temperature, level)
     for k in range(repetitions):
         points = draws(np.random.default_rng([11, k]), n)
         compared = FIT_TESTS[test].compare(np.random.default_rng([12, k]), target, points, DRAWS, bandwidth)
@@ -448,7 +443,7 @@ def test_chi_squares_are_pearsons_intervals_wilsons_and_classical_tests_scipys()
     assert chi_squares(np.array([[1, 1]]), np.array([1.0, 0.0]))[0] == np.inf
     for k, n in ((0, 60), (3, 60), (60, 60)):
         known = stats.binomtest(k, n).proportion_ci(method="wilson")
-        assert rate_of(k, n)[2:] == pytest.approx((known.low, known.high), abs=1e-6)
+        assert goodness_of_fit.rate_of(k, n)[2:] == pytest.approx((known.low, known.high), abs=1e-6)
     target, draws = pmdviz.target("correlated_gaussian", dim=1, q0_sd=1.0), 4000
     mean, sd = target.exact.mean[0], np.sqrt(target.exact.cov[0, 0])
     x = mean + sd * (0.15 + np.random.default_rng(3).standard_normal((80, 1)))

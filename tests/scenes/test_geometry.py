@@ -14,15 +14,6 @@ from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein import forces, squared_width
 from pmdviz.scenes import geometry as steps
 from pmdviz.scenes.columns import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
-from pmdviz.scenes.geometry import (
-    KL_SPAN,
-    STARTS,
-    Geometry,
-    GeometryKnobs,
-    density_picture,
-    kl_picture,
-    triangle_picture,
-)
 from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside
 from pmdviz.scenes.stage import SCENES, SceneChoice
 from tests.support.tables import looped
@@ -110,9 +101,9 @@ def test_the_corners_are_the_certain_states_and_a_start_stays_where_it_was_put()
     np.testing.assert_allclose(steps.start_at(at["x"][0], at["y"][0]), q)
     outside = steps.start_at(-5.0, 3.0)
     assert outside.min() > 0 and outside.sum() == pytest.approx(1)
-    geometry = Geometry(GeometryKnobs.checked({"start": "moved"}), q)
+    geometry = steps.Geometry(steps.GeometryKnobs.checked({"start": "moved"}), q)
     np.testing.assert_array_equal(geometry.start, q)
-    assert Geometry(GeometryKnobs.checked({"start": "edge"}), q).start is STARTS["edge"]
+    assert steps.Geometry(steps.GeometryKnobs.checked({"start": "edge"}), q).start is steps.STARTS["edge"]
 
 
 @looped("peak", [0.4, 0.8])
@@ -131,8 +122,8 @@ def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     exact = 0.6 * norm.pdf(steps.GRID, -1.5, 0.45) + 0.4 * norm.pdf(steps.GRID, 1.5, 0.45)
     np.testing.assert_allclose(steps.two_modes(0.8) / steps.CELL, exact, rtol=1e-6)
     np.testing.assert_allclose(steps.wide_prior() / steps.wide_prior()[80], np.exp(-(steps.GRID**2) / 8))
-    geometry = Geometry(GeometryKnobs.checked({"gamma": 0.7, "steps": 9, "peak": 0.95}))
-    pictures = triangle_picture(geometry), density_picture(geometry), kl_picture(geometry)
+    geometry = steps.Geometry(steps.GeometryKnobs.checked({"gamma": 0.7, "steps": 9, "peak": 0.95}))
+    pictures = steps.triangle_picture(geometry), steps.density_picture(geometry), steps.kl_picture(geometry)
     triangle, density, kl = ({name: mark.columns for name, mark in each.marks.items()} for each in pictures)
     assert len(triangle["mirror"]["x"]) == len(triangle["gradient"]["t"]) == 10
     np.testing.assert_allclose(triangle["gradient"]["B"], geometry.states.gradient[:, 1])
@@ -143,7 +134,7 @@ def test_the_density_is_the_mixture_and_the_columns_are_of_it():
     assert (geometry.mirror_kl <= geometry.bound(np.arange(10)) + 1e-12).all() and (geometry.density.mirror > 0).all()
     marks = kl["infinite"]["x"]
     np.testing.assert_array_equal(marks, np.flatnonzero(np.isinf(geometry.gradient_kl)))
-    assert len(marks) and KL_SPAN[0] < kl["infinite"]["y"][0] < KL_SPAN[1]
+    assert len(marks) and steps.KL_SPAN[0] < kl["infinite"]["y"][0] < steps.KL_SPAN[1]
     for columns in kl.values():
         assert not (columns["y"] <= 0).any() and not np.isinf(columns["y"]).any()
 
