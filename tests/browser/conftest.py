@@ -21,12 +21,15 @@ from tests.support.browser import HELPERS_JS, free_port, open_sheet, painted
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
 SAID = 4000  # characters of a log
+BY_DEFAULT = {"test_page", "test_player"}  # files whose tests have their tiers themselves; those of all others are `ci`
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in Path(item.fspath).parents:
+        if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if item.path.stem not in BY_DEFAULT:
+                item.add_marker(pytest.mark.ci)
 
 
 @pytest.hookimpl(wrapper=True)

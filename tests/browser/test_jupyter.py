@@ -33,8 +33,6 @@ ENDS_S = 60.0  # far beyond what a busy browser needs to say that a cell is gone
 GIVEN_UP, TRIES = "[anywidget] Failed to initialize model.", 5
 CELLS_JS = "window.jupyterapp.shell.currentWidget.content.widgets"
 
-pytestmark = pytest.mark.ci
-
 
 @pytest.fixture
 def notebook(browser: object, tmp_path: Path) -> Iterator[NotebookPage]:

@@ -8,8 +8,6 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from tests.browser.test_page import SHOWN, without_floor
 
-pytestmark = pytest.mark.ci
-
 
 def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, server):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])

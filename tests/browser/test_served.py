@@ -9,7 +9,7 @@ import pytest
 
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import Lab, running
-from tests.browser.test_methods_and_lessons import PHONE
+from tests.browser.test_other_pages import PHONE
 from tests.support.browser import await_answer, free_port, in_sight
 from tests.support.lessons import SMALL
 from tests.test_deploy import nginx

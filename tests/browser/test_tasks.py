@@ -15,8 +15,6 @@ from tests.browser.test_race import DRAWN, ITERATION
 from tests.browser.test_timeline import MORE_JS, OnTheLine
 from tests.support.browser import open_sheet
 
-pytestmark = pytest.mark.ci
-
 COUNT_JS = "addEventListener('pointerdown', (e) => { window.presses += e.isTrusted }, true); window.presses = 0"
 
 

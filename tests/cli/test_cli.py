@@ -312,12 +312,8 @@ def refused(capsys, *arguments):
 
 
 TWICE = ["--knob", "eta=1", "--knob", "eta=2"]
-ISING = ["--target", "ising", "--methods"]
 OVER = ["sweep", "recipe.json", "--over", "num_particles=5"]
 WRONG = [
-    (["run", "--target", "mixtrue"], "unknown target 'mixtrue'; did you mean 'mixture'?"),
-    (["run", "--budget", "0"], "budget must be a whole number at least 1 and at most 1,000,000,000,000; got '0'"),
-    (["run", "--target-option", "num_data=5", "--knob", "batch_size=6"], "at most 5"),
     (["run", "--knob", "eta"], "--knob takes NAME=VALUE, such as --knob num_particles=500; got 'eta'"),
     (["run", "--metrics-every", "0"], "--metrics-every must be a whole number at least 1"),
     (["run", "nowhere.json"], "'nowhere.json' is neither a file nor a preset"),
@@ -339,15 +335,10 @@ WRONG = [
     (["bench", "live-page", "--beside", "nowhere"], "--beside needs a clone of github.com/chi-feng/mcmc-demo"),
     (["bench", "silence", "--only", "9:9"], "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; got"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),
-    (["export", "x.gfi"], "unknown kind of file: '.gfi'; did you mean '.gif'?"),
     (["export", "x.gif", "--frames", "two"], "frames must be a whole number"),
     (["export", "x.gif", "--thems", "dark"], "unknown option of export: '--thems'; did you mean '--theme'?"),
-    (["export", "bad.json", "x.gif"], "a race needs budget"),
     (["race", "race.json", "--budget", "9"], "a race's file holds all of the race; leave --target, --target-option,"),
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
-    (["race", *ISING, "gibbs", "--clock", "data"], "target 'ising' has no data"),
-    (["race", *ISING, "gibbs,pmd"], "entrant pmd: method 'pmd' needs real coordinates"),
-    (["race", "--points", "few"], "points must be a whole number"),
     (OVER[:2], "needs --over"),
     ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
     ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
@@ -364,7 +355,6 @@ WRONG = [
 FILES = {
     "recipe.json": Recipe("gaussian", target_options={"dim": 1}, batch_size=5, budget=100).to_json(),
     "race.json": '{"pmdviz_race": 4, "methods": ["pmd"], "budget": 400}',
-    "bad.json": '{"pmdviz_race": 4, "methods": ["pmd"]}',
 }
 
 
@@ -381,12 +371,6 @@ def test_what_cannot_be_used_is_said_in_one_line_before_anything_runs(capsys, tm
 
 def test_what_is_not_a_recipe(capsys, tmp_path, monkeypatch):
     path = tmp_path / "bad.json"
-    for text in (
-        *("", "{", "[]", "NaN", '{"seed": NaN}', '{"pmdviz_recipe": 99}', '{"knobs": {"etta": 1}}'),
-        '{"budget": null}',
-    ):
-        path.write_text(text, encoding="utf-8")
-        refused(capsys, "run", path)
     path.write_bytes(b"\xff\xfe\x00")
     assert "not a recipe in JSON" in refused(capsys, "run", path)
     long = " " * (recipe.MAX_RECIPE_BYTES + 1)

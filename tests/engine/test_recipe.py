@@ -21,7 +21,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.workers import results
 from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
-from tests.support.engine import changes_of, columns, digest, drive, recipes
+from tests.support.engine import changes_of, columns, drive, recipes
 from tests.support.tables import looped, refused
 
 SMALL = {"target": "gaussian", "num_particles": 20, "budget": 100}
@@ -228,26 +228,6 @@ def forgotten(pin):
     large_targets.cache_clear()
     gc.collect()
     return held(pin) is None
-
-
-def last_frame(recipe):
-    session = Session(recipe)
-    drive(session)
-    return digest(session)
-
-
-@pytest.mark.ci
-def test_the_json_of_a_recipe_carries_its_table():
-    recipe = recipe_of(3000, seed=1)
-    text, pin, expected = recipe.to_json(), recipe.target_options["data"], last_frame(recipe)
-    assert [*json.loads(text)["data"]] == [pin] and recipe.target_options["num_data"] == 3000
-    del recipe
-    assert forgotten(pin)
-    again = Recipe.from_json(text)
-    assert again.to_json() == text and again.tables[0].pin == pin and last_frame(again) == expected
-    plain = json.loads(text)
-    plain["data"][pin] = plain["data"][pin].replace("17", "18", 1)
-    refused("digits do not fit", Recipe.from_dict, plain)
 
 
 def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(monkeypatch):

@@ -72,22 +72,6 @@ def test_the_discrete_kernel_is_that_of_a_loop(target):
             assert found[i, j] == pytest.approx(naive, rel=1e-10, abs=1e-12), h
 
 
-def mean_under(name, target, h, p):
-    """E U(z, z') for independent z, z' with probabilities p, by its largest entry: 0 but for rounding."""
-    matrix = fit.FIT_TESTS[name].kernels(np.random.default_rng(0), target, fit.enumerated(target)[0])[1](h)
-    return float(np.einsum("i,ij,j->", p, matrix, p) / np.abs(matrix).max())
-
-
-def test_kernels_on_states_have_mean_zero_under_the_target_and_not_under_another(target):
-    p = fit.enumerated(target)[1]
-    for name in ("dksd", "gf_ksd_rao_blackwell"):
-        for h in WIDTHS:
-            assert abs(mean_under(name, target, h, p)) < 1e-12, (name, h)
-        q = p * np.linspace(1, 2, len(p))
-        q /= q.sum()
-        assert mean_under(name, target, 1.0, q) > 1e-7, name
-
-
 def mean_with_latent_points(surrogate, target, h):
     """The same with x given z integrated out by quadrature, of one coordinate."""
     states, p = fit.enumerated(target)

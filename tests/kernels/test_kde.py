@@ -1,9 +1,5 @@
 """Kernel densities, on grids too, and the exponential in them, in extended precision."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -243,12 +239,3 @@ def test_powers_of_two_at_the_ends(function, lowest):
     assert function(0 * one) == function(-0.0 * one) == 1.0
     assert function(-one) == 0.5
     assert function(lowest) == function(lowest * one * 1000) == 2.0 ** float(lowest)
-
-
-@pytest.mark.ci
-def test_without_the_compiler_it_is_the_same_function():
-    """`NUMBA_DISABLE_JIT=1`, as one debugs kernels: a decorated function is the plain one then."""
-    code = "import numpy as np; from pmdviz.kernels.jit import exp2; print(exp2(-1.5), exp2(np.float32(-1.5)))"
-    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
-    assert [float(word) for word in said.stdout.split()] == pytest.approx([2**-1.5] * 2, rel=1e-6)

@@ -17,7 +17,7 @@ from pmdviz.methods.base import checked_gradient, checked_log_density
 from pmdviz.methods.stein import KERNELS, forces, kept_variance, leaders_width, squared_width
 from pmdviz.methods.stein.black_box_is import discrepancy_matrix, informed
 from pmdviz.methods.stein.discrete_gf_svgd import Base, QuantileBins, ranked, surrogate
-from pmdviz.methods.stein.steinis import displaced, squared_discrepancy, start_gap
+from pmdviz.methods.stein.steinis import displaced, start_gap
 from pmdviz.methods.stein.svgd import TITLES, growth, log_ratios, made_surrogate, temperature, tempered_scores
 from pmdviz.scenes.stage.ladder import start_divergence
 from pmdviz.targets import make_target
@@ -316,16 +316,6 @@ def kappa(x, s, h):
     squares = (u**2).sum(axis=2)
     cross = ((s[:, None] - s) * u).sum(axis=2)
     return np.exp(-squares / h) * (s @ s.T + 2 / h * cross + 2 * d / h - 4 / h**2 * squares)
-
-
-@pytest.mark.parametrize("dim, m", [(1, 30), (2, 50), (4, 20), (2, 2)])
-def test_the_discrepancy_is_the_mean_over_pairs(dim, m):
-    rng, h = np.random.default_rng(dim), 1.7
-    x, s = rng.normal(size=(m, dim)), rng.normal(size=(m, dim))
-    pairs, found = kappa(x, s, h), transport_diagonal(x, x, s, h)
-    assert squared_discrepancy(s, *found, h) == pytest.approx(pairs.mean(), rel=1e-12)
-    apart = pairs.sum() - np.trace(pairs)
-    assert squared_discrepancy(s, *found, h, "u") == pytest.approx(apart / (m * (m - 1)), rel=1e-10)
 
 
 @pytest.mark.parametrize("statistic", ["v", "u"])

@@ -89,13 +89,6 @@ def test_a_direction_is_the_gradient_at_its_pace_and_the_past(optimiser):
         assert (parts.pace > 0).all() and parts.past.any() == (optimiser == "adam" and t > 1)
 
 
-def test_scalars_are_columns_of_the_history():
-    session = Session(Recipe("mixture", "smc_mcmc", seed=0))
-    session.advance(20)
-    temperature = session.history.columns["temperature"]
-    assert np.isnan(temperature[0]) and (np.diff(temperature[1:]) >= 0).all() and temperature[-1] > 0
-
-
 TARGET = make_target("mixture", num_data=50, prior_sd=2.0)  # where a scale that is left out shows
 
 

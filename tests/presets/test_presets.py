@@ -7,7 +7,6 @@ three seeds, hints on two.
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 from joblib import parallel_config
@@ -58,7 +57,6 @@ def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str
     return [] if expected.holds(scope) else [expected.why(scope)]
 
 
-FOLDER = Path(pmdviz.__file__).parent / "presets"
 QUICK = ("two_modes", "particles_die", "head_start")
 LONG = ("many_data", "too_bold", "volatility_too_sure", "mean_as_printed", "gf_gp_classification", "own_normaliser")
 
