@@ -14,7 +14,7 @@ from pmdviz.scenes.stage.predictions import HIGH as TILE_HIGH
 from pmdviz.scenes.stage.predictions import POINTS, _curve, weighted_quantiles
 from pmdviz.targets.gaussian_process import truth
 from pmdviz.targets.rows import curve as net_curve
-from tests.support.frames import frame_of, short_chains
+from tests.support.engine import frame_of, short_chains
 from tests.support.tables import looped
 
 

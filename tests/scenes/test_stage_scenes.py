@@ -9,8 +9,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.scenes.stage.components import RUNS, frames_of
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
-from tests.support.frames import short_chains
+from tests.support.engine import Unmeasured, default_target, fitting, short_chains, small_knobs
 from tests.support.tables import looped, refused
 
 

@@ -1,4 +1,4 @@
-"""What a stranger may ask of a running server, of several processes, and of the app by Panel's own command."""
+"""What a stranger may ask of a running server, of several processes, of the app by Panel, and of another session."""
 
 import json
 import subprocess
@@ -7,15 +7,19 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import psutil
 import pytest
 from bokeh.util.token import get_token_payload
 
 import pmdviz
+from pmdviz.engine.recipe import Recipe
 from pmdviz.serve.server import EARLY_S
+from pmdviz.targets import TARGETS
 from tests.support.browser import await_answer, await_that, end, free_port
 from tests.support.client import Client
 from tests.support.crowd import Crowd, served
+from tests.support.engine import default_target, fitting
 from tests.support.raw_client import ask, connected, forged, shake_hands
 from tests.support.tables import looped
 from tests.support.wire import TOKEN
@@ -256,3 +260,32 @@ def test_panel_serve_without_the_plugin_is_guarded_from_its_first_page_on(tmp_pa
 async def attack(client):
     client.wire._send("PATCH-DOC", {"events": [added()]})
     await client.until(lambda: client.wire.closed)
+
+
+def test_what_recipes_share_cannot_be_written():
+    for name in TARGETS:
+        method = fitting(default_target(name))[0]
+        one, two = (Recipe(name, method).make_target() for _ in range(2))
+        assert one is two, name
+        assert not isinstance(one.data, np.ndarray) or not one.data.flags.writeable, name
+
+
+def test_messages_with_the_names_of_another_session_change_nothing_there(crowd):
+    mine, theirs = crowd.join(2)
+    assert mine.ack_id != theirs.ack_id
+    common = set(mine.models) & set(theirs.models)
+    assert all(set(mine.models[name]["attributes"]) <= {"name"} for name in common)  # nothing that holds a value
+    crowd.do(meddle(mine, theirs))
+    before = theirs.iteration
+    crowd.do(theirs.until(lambda: theirs.iteration > before + 2))  # plays on as if nothing had been
+    assert theirs.errors == []
+    assert "endless" in theirs.words["of"]
+
+
+async def meddle(mine, theirs):
+    """Pause them, change their budget, claim their frames: by the ids of their models, over my own connection."""
+    mine.wire.patch(theirs.ack_id, key="space", presses=99)
+    mine.wire.patch(theirs.ack_id, hidden=True)
+    mine.wire.patch(theirs.found("title", "Run length (observations used)")["id"], value="2000")
+    mine.wire.send_event("button_click", {"model": {"id": theirs.found("label", "Restart")["id"]}})
+    await mine.until(lambda: any("UnknownReferenceError" in sentence for sentence in mine.errors))
