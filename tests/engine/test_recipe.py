@@ -6,6 +6,7 @@ import gc
 import json
 import math
 import pickle
+import string
 
 import numpy as np
 import pytest
@@ -45,11 +46,14 @@ def recipes_with_changes(draw, targets=QUICK):
 
 
 @given(recipes_with_changes())
-def test_a_recipe_comes_back_from_its_json_and_its_python_in_few_lines(recipe):
+def test_a_recipe_comes_back_from_its_json_its_link_and_its_python_in_few_lines(recipe):
     text = recipe.to_json()
     again = Recipe.from_json(text)
     assert again == recipe and hash(again) == hash(recipe) and again.to_json() == text
     assert Recipe.from_json(recipe.to_json(indent=2).encode()) == recipe
+    link = recipe.to_link()
+    assert Recipe.from_link(link) == recipe and Recipe.from_link(link).to_link() == link
+    assert {*link} <= {*string.ascii_letters, *string.digits, *"-_."}
     there = {"budget_unit": recipe.budget_unit != "data", "data": bool(recipe.tables)}
     assert [*json.loads(text, parse_constant=pytest.fail)] == [key for key in KEYS if there.get(key, True)]
     assert again.knobs_at(10**9).as_dict() == recipe.knobs_at(10**9).as_dict()

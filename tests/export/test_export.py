@@ -3,7 +3,6 @@
 import csv
 import errno
 import importlib.util
-import json
 import os
 import shutil
 import sys
@@ -209,16 +208,6 @@ def test_parquet_holds_the_same_numbers_and_their_units(run, tmp_path, table):
     for name in same:
         np.testing.assert_array_equal(found.column(name).to_numpy(), same[name])
         assert found.schema.field(name).metadata[b"unit"].decode() == UNITS.get(name, "")
-
-
-def test_recipe_and_python_repeat_the_run(run, tmp_path):
-    text = run.export(tmp_path / "recipe.json").read_text(encoding="utf-8")
-    again = pmdviz.run(pmdviz.Recipe.from_json(text), floor=False)
-    assert json.loads(text)["changes"] == [[5, {"bandwidth": 1.2}]]
-    assert again.particles.tobytes() == run.particles.tobytes() and again.weights.tobytes() == run.weights.tobytes()
-    again = executed(run.export(tmp_path / "run.py").read_text(encoding="utf-8"))
-    assert again.particles.tobytes() == run.particles.tobytes()
-    assert again.history["tv"].tobytes() == run.history["tv"].tobytes()
 
 
 FEW = {"target_options": {"num_data": 200}, "seed": 5}

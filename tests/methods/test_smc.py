@@ -5,7 +5,7 @@ import pytest
 
 import pmdviz
 from pmdviz.densities.bandwidth import Shape, shaped_density
-from pmdviz.densities.density import KernelDensity, effective_sample_size, normalise
+from pmdviz.densities.density import effective_sample_size, normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.methods import METHODS
 from pmdviz.methods.annealing import Rung, Walkers, settled, walked
@@ -13,6 +13,7 @@ from pmdviz.methods.importance import Proposal, chi2_gradient, m_pmc, power_of_w
 from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled, shrunk
 from pmdviz.methods.weighting import DRAWS, RESAMPLERS, from_density
 from pmdviz.targets import make_target
+from tests.densities.test_density import some
 from tests.kernels.naive import differences
 from tests.support.engine import Unmeasured, advanced, errors_from
 from tests.support.tables import looped
@@ -285,13 +286,6 @@ def mean_score(proposal, particles, shares, unit):
     in_shares = shares - np.exp(proposal.log_shares) * shares.sum(axis=1, keepdims=True)
     parts = [in_shares[..., None], shares[..., None] * unit * z / proposal.sds, shares[..., None] * (z**2 - 1)]
     return np.concatenate(parts, axis=2).mean(axis=0)
-
-
-def some(d=2, m=60, seed=0):
-    rng = np.random.default_rng([d, m, seed])
-    cholesky = np.tril(0.2 * rng.standard_normal((d, d)))
-    np.fill_diagonal(cholesky, 0.2 + 0.3 * rng.random(d))
-    return KernelDensity(rng.standard_normal((m, d)), normalise(rng.standard_normal(m)), cholesky)
 
 
 def means(values_of, density, n, draws, resampler="systematic", runs=80):
