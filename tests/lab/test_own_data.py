@@ -60,6 +60,7 @@ def test_rows_and_roles_are_taken_as_a_target_needs_them():
     assert settled((INPUT, OUTCOME, OUTCOME), before, NUMBER) == (INPUT, LEAVE_OUT, OUTCOME)
     assert settled((INPUT, OUTCOME, INPUT), before, NUMBER) == (INPUT, OUTCOME, INPUT)
     assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
+    refused("takes 1 column of numbers; chosen as input: 2", taken, PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT])
     found = taken(PEOPLE, ONE)
     np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
     assert (found.columns, found.said) == (("height",), ("1 row with missing values is left out.",))
@@ -72,21 +73,6 @@ def test_rows_and_roles_are_taken_as_a_target_needs_them():
     np.testing.assert_allclose(taken(PEOPLE, NUMBER, scale=True).rows[:, -1].std(), 1, atol=1e-4)
     page = taken("dose,ill\n7,0\n7,1\n7,1\n", CLASS, (INPUT, OUTCOME), scale=True)
     assert page.units == ((7.0, 1.0), (0.0, 1.0)) and page.rows[:, 0].tolist() == [0, 0, 0]
-
-
-@looped(
-    "text, form, roles, words",
-    [
-        ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in line 2, where a number is needed"),
-        (PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "takes 1 column of numbers; chosen as input: 2"),
-        (PEOPLE, NUMBER, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "choose one column as the outcome; chosen: 0"),
-        (PEOPLE, CLASS, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT], "'weight' has 5 different values, where two classes"),
-        ("a,b\n1,\n,2\n", NUMBER, [INPUT, OUTCOME], "every row has a missing value"),
-        ("a\nx\ny\n", ONE, [LEAVE_OUT], "chosen as input: none"),
-    ],
-)
-def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
-    refused(words, taken, text, form, roles)
 
 
 def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):

@@ -294,13 +294,3 @@ def test_a_table_of_songs_that_is_bad_missing_or_large_gets_a_sentence(tmp_path)
         file.truncate(songs.MOST_BYTES + 1)  # sparse: it takes no room
     words = "2,000,000,001 bytes, more than 2,000,000,000"
     refused(words, songs.packed_songs, tmp_path / "large.csv", tmp_path / "out.npy")
-
-
-def test_a_target_of_a_file_learns_from_some_rows_and_holds_out_the_others(tmp_path):
-    path = str(written(tmp_path / "songs.csv", songs_table(60)))
-    target = make_target("song_years", data=path, num_data=40, dim=8)
-    assert target.data.shape == (40, 91) and target.test_data.shape == (20, 91) and target.dim == 8
-    both = np.concatenate([target.data, target.test_data])
-    np.testing.assert_allclose(both[:, :-1].mean(axis=0), 0, atol=1e-9)
-    assert both[:, -1].min() == 0 and both[:, -1].max() == 1
-    refused("num_data must be at most 59", make_target, "song_years", data=path, num_data=60, dim=8)

@@ -35,7 +35,6 @@ MANY_WORDS = "".join(f"n{k},{k},0\n" for k in range(2000))
 BAD = [
     ("logistic", "x.csv", "1,2,0\n3,4,1\n5,6,2\n", {}, "the labels 0 and 1, or -1 and 1, .* it holds 0, 1, 2"),
     ("logistic", "x.csv", "1,2,0\n3,4,0\n5,6,0\n", {}, ONE_CLASS.format(3)),
-    ("logistic", "x.csv", "1,2,0\n1,4\n", {}, "line 2 has 2 cells, and the first has 3"),
     ("logistic", "x.csv", "1\n0\n", {}, "chosen as input: none; pmdviz.read_table takes the columns that you name"),
     ("logistic", "x.libsvm", "1 1:0.5\n-1 2:what\n", {}, "holds no table of numbers"),
     ("logistic", "x.libsvm", "1 1:0.5\n-1 400000000:1\n", {}, "2 x 400,000,001 numbers, which take more than"),
@@ -47,7 +46,6 @@ BAD = [
     ("topics", "x.ldac", "1 0:1\n1 999999:1\n", {}, "has word number 999,999; at most 100,000"),
     ("topics", "x.ldac", "1 0:1\n1 0:1\n", {"num_data": 4}, "num_data must be at most"),
     ("binary_net", "x.csv", "1,2,3\n1,2,3\n1,2,3\n", {}, "choose one column as the outcome; chosen: 0"),
-    ("regression_net", "x.data", "a,b,1\nc,d\n", {}, "line 2 has 2 cells, and the first has 3"),
     ("regression_net", "x.data", "a,?,1\n?,d,2\n", {}, "every row has a missing value"),
     ("regression_net", "x.data", "a,1,x\nb,2,y\nc,3,z\na,4,x\n", {"num_data": 2}, "'column 3' has 'x' in line 1"),
     ("regression_net", "x.data", "1,2,3\n2,3,4\n", {}, "hold 2 rows; at least 3 are needed"),
@@ -253,7 +251,7 @@ def test_a_path_an_array_a_frame_and_a_table_are_data(tmp_path):
 
 def test_columns_are_taken_by_name_and_words_become_columns_of_0_and_1(tmp_path):
     path = tmp_path / "people.csv"
-    path.write_text("height,sex,city,weight\n170,f,Rome,61\n182,m,Oslo,80\n165,f,Oslo,\n177,m,Bern,75\n")
+    path.write_text("height,sex,city,weight\n170,f,Rome,61\n182,m,Oslo,80\n165,f,Oslo,? \n177,m,Bern,75\n")
     found = pmdviz.read_table(path, "linear", inputs=["city", "height"], outcome="weight")
     assert found.columns == ("height", "city=Bern", "city=Oslo", "city=Rome", "weight")
     np.testing.assert_array_equal(found.rows, [[170, 0, 0, 1, 61], [182, 0, 1, 0, 80], [177, 1, 0, 0, 75]])

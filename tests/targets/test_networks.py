@@ -131,28 +131,6 @@ def test_the_rows_are_three_parts_and_follow_their_functions():
     assert mean_outcome(x)[0] == pytest.approx(expected)
 
 
-ADULT = """39, State-gov, 77516, Bachelors, <=50K
-50, Self-emp, 83311, Bachelors, >50K
-38, ?, 215646, HS-grad, <=50K
-53, Private, 234721, 11th, >50K
-28, Private, 338409, Bachelors, <=50K
-"""
-
-
-def test_columns_of_words_are_one_hot_and_rows_with_a_question_mark_left_out(tmp_path):
-    (tmp_path / "adult.data").write_text(ADULT)
-    given = {"data": str(tmp_path / "adult.data"), "num_data": 2, "response": "binary", "hidden": 1}
-    with pytest.warns(InputWarning, match="1 row with missing values is left out"):
-        target = make_target("regression_net", **given)
-    rows = np.concatenate([target.data, target.validation_data, target.test_data])
-    assert rows.shape == (4, 1 + 3 + 1 + 2 + 1)  # of those left, three employers and two educations
-    assert {*target.input_names[1:4]} == {"column 2=Private", "column 2=Self-emp", "column 2=State-gov"}
-    order = np.argsort(rows[:, 0])
-    np.testing.assert_array_equal(rows[order, 0], [28, 39, 50, 53])
-    np.testing.assert_array_equal(rows[order, -1], [0, 0, 1, 1])
-    np.testing.assert_array_equal(rows[order][:, 1:4], [[1, 0, 0], [0, 0, 1], [0, 1, 0], [1, 0, 0]])
-
-
 def test_scores_say_over_what_they_are_means():
     options = {"num_data": 60, "hidden": 4}
     session = Session(Recipe("regression_net", "psgld", target_options=options, budget=None, burn_in=0.0))
