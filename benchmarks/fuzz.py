@@ -14,8 +14,7 @@ from urllib.request import urlopen
 
 import numpy as np
 
-from tests.support import strategies
-from tests.support.attempts import Ending, Tally, each, try_arguments, try_link, try_race, try_recipe, try_table
+from tests.support import fuzzing
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
 from tests.support.decoding import Decoded
@@ -26,11 +25,11 @@ SHARES = {
     **{"command_lines": 0.2, "addresses": 0.05, "messages": 0.1},
 }
 DOORS = {
-    "recipes": (try_recipe, strategies.files(strategies.RECIPES)),
-    "races": (try_race, strategies.files(strategies.RACES)),
-    "links": (try_link, strategies.links()),
-    "tables": (try_table, strategies.tables()),
-    "command_lines": (try_arguments, strategies.command_lines()),
+    "recipes": (fuzzing.try_recipe, fuzzing.files(fuzzing.RECIPES)),
+    "races": (fuzzing.try_race, fuzzing.files(fuzzing.RACES)),
+    "links": (fuzzing.try_link, fuzzing.links()),
+    "tables": (fuzzing.try_table, fuzzing.tables()),
+    "command_lines": (fuzzing.try_arguments, fuzzing.command_lines()),
 }
 PATIENCE_S = 30.0
 PAGE_S = 6.0  # CPU seconds while a page is made (one or two) and the probe plays beside it; a link that hangs took 24
@@ -43,8 +42,8 @@ def run(options: Namespace) -> dict[str, Any]:
     asked = {name: round(share * number) for name, share in SHARES.items()}
     figures: dict[str, Any] = {}
     for name, (attempt, inputs) in DOORS.items():
-        tally = Tally(attempt)
-        each(inputs, asked[name], options.seed, tally.take)
+        tally = fuzzing.Tally(attempt)
+        fuzzing.each(inputs, asked[name], options.seed, tally.take)
         figures[name] = tally.figures()
     figures["decoded"] = decoded(options.seed, 2 * number)
     with served() as lab:
@@ -88,7 +87,7 @@ def through_server(lab: Served, seed: int, addresses: int, messages: int) -> dic
 
 
 def _addresses(lab: Served, seed: int, number: int) -> dict[str, Any]:
-    def attempt(path: str) -> Ending:
+    def attempt(path: str) -> fuzzing.Ending:
         try:
             with urlopen(f"{lab.url}/{path}", timeout=PATIENCE_S) as answer:
                 end, body = str(answer.status), answer.read()
@@ -100,14 +99,14 @@ def _addresses(lab: Served, seed: int, number: int) -> dict[str, Any]:
             return "cut", ""
         return end, f"{end} for {path[:300]}" if end.startswith("5") or b"Traceback" in body else ""
 
-    tally = Tally(attempt, lab.cpu_seconds, PAGE_S)
-    each(strategies.addresses(), number, seed, tally.take)
+    tally = fuzzing.Tally(attempt, lab.cpu_seconds, PAGE_S)
+    fuzzing.each(fuzzing.addresses(), number, seed, tally.take)
     return tally.figures()
 
 
 def _messages(lab: Served, crowd: Crowd, seed: int, number: int) -> dict[str, Any]:
     drawn: list[Any] = []
-    each(strategies.turns() | strategies.messages(), number, seed, drawn.append)
+    fuzzing.each(fuzzing.turns() | fuzzing.messages(), number, seed, drawn.append)
     sent, answers = 0, Counter()
     while sent < number:
         said, took = crowd.do(_talk(lab.url, drawn[sent : sent + AT_A_TIME]))
@@ -128,7 +127,7 @@ async def _talk(url: str, messages: list[Any]) -> tuple[Counter, int]:
             client.turn(knob, "9" * 400 if isinstance(value, int) and abs(value) >= 10**300 else value)
         else:
             for fragment in message:
-                client.wire.send_text(fragment.replace(strategies.ACKNOWLEDGE, client.ack_id))
+                client.wire.send_text(fragment.replace(fuzzing.ACKNOWLEDGE, client.ack_id))
         await asyncio.sleep(0.02)
     await asyncio.sleep(0.3)
     said = Counter(sentence[:40] for sentence in client.errors)

@@ -25,7 +25,7 @@ def test_a_run_without_the_compiler_is_the_same():
     np.testing.assert_allclose(found, pmdviz.run(**small).particles.ravel(), rtol=1e-6)
 
 
-def test_a_run_can_be_read():
+def test_a_run_can_be_read_and_measures_as_often_as_asked():
     run = pmdviz.run(**SMALL)
     assert run.particles.shape == (50, 2) and run.weights.sum() == pytest.approx(1)
     assert run.log_density(np.zeros((3, 2))).shape == (3,)
@@ -38,9 +38,6 @@ def test_a_run_can_be_read():
     assert pmdviz.run(**SMALL, floor=False).final.metrics.keys() >= keys
     assert run.final.visited == 200
     assert f"TV {run.final.metrics['tv']:.3g}" in repr(run) and "gaussian" in repr(run)
-
-
-def test_a_run_measures_as_often_as_asked_and_reports_every_iteration():
     seen = []
     run = pmdviz.run(
         **SMALL, batch_size=10, metrics_every=4, progress=lambda session: seen.append(session.frame.iteration)

@@ -1,28 +1,132 @@
-"""Tables that a person brings: what is read of a text, and what a table is called."""
+"""Tables that a person brings, hostile ones too, and files that are written whole or not at all."""
 
 import builtins
+import bz2
 import codecs
+import errno
 import gc
+import gzip
+import io
 import json
+import lzma
 import os
 import pickle
+import random
+import threading
+import zipfile
 from functools import partial
+from itertools import product
 
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+import pmdviz
 from pmdviz.data.cells import LONGEST_NAME, MOST_ROWS, read_cells
 from pmdviz.data.tables import Table, file_name, held, hold, holding, packed, tables_in, texts_in
 from pmdviz.errors import InputError
-from tests.support.hostile_tables import hostile_files
+from pmdviz.experiments import workers
+from pmdviz.files import atomic_write, check_text_path, check_writable, file_path, finite, static_text, write_text
 from tests.support.tables import refused
 
+GOOD = "height,weight\n170,65\n180,80\n165.5,61\n"
+FORMULAS = (
+    "=cmd|'/C calc'!A0", "=1+1", "-2+3", "@SUM(A1:A9)", '=HYPERLINK("http://x","y")', "=IMPORTXML(1)",
+    "__import__('os').system('id')", "{{7*7}}", "%s%n%x", "'; DROP TABLE runs; --", "../../etc/passwd",
+)  # fmt: skip
+NAMES = (
+    "<script>alert(1)</script>", '<img src=x onerror="alert(1)">', "\u202eevil", "zero\u200bwidth", "a\u0301" * 30,
+    "\U0001f600", "عمود", "列", "name\u2028line", "x" * 5000, "NaN", "inf", "1_000", "1e400", "\u0661\u0662", "#",
+    "\ufeff", "a,b", "javascript:alert(1)", "\\u0000", "\x7f", "con", "\ud800", "\udfff\ud800", " ", "\u00a0",
+)  # fmt: skip
+NUMBERS = (
+    "1e400", "-1e999", "9" * 400, "1" * 199, "0x1p3", "1__0", "１２", "1e", "--1", "1.2.3", "NaN", "-inf", "1,5", "∞",
+    "½", "0" * 199, "1 000", "1'000", "٣", "1j", "True", "5e-324", "-0",
+)  # fmt: skip
+
+
+class Bomb:
+    def __reduce__(self):
+        return exec, ("raise SystemExit('a pickle was opened')",)
+
+
+def saved(write):
+    file = io.BytesIO()
+    write(file)
+    return file.getvalue()
+
+
+def zipped(content):
+    def write(file):
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("x.csv", content)
+
+    return saved(write)
+
+
+def other_files():
+    zeros = b"0" * 2_000_000
+    yield from (zipped(GOOD), zipped(zeros), gzip.compress(zeros), bz2.compress(zeros), lzma.compress(zeros))
+    yield from (pickle.dumps(Bomb(), protocol) for protocol in range(6))
+    yield saved(lambda file: np.save(file, np.eye(3)))
+    yield saved(lambda file: np.save(file, np.array([Bomb()], object), allow_pickle=True))
+    yield from (b"%PDF-1.7\n1 0 obj", b"\x89PNG\r\n\x1a\n" + bytes(99), b"\x7fELF" + bytes(60), b"PAR1" + bytes(9))
+    yield from (b"SQLite format 3\x00", b"{}", b'{"a": [1, 2]}', b"[1, 2, 3]", b"<html><body onload=alert(1)>")
+    yield from (b"#!/bin/sh\nrm -rf /\n", b"import os\nos.abort()\n", b"!!python/object/apply:os.abort []\n")
+
+
+def encodings():
+    """A good table in encodings of which some are not meant for it, and bytes that are none."""
+    for name in ("utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32", "utf-7", "cp1252", "cp037"):
+        yield GOOD.replace("height", "hauteur").encode(name)
+    good = GOOD.encode()
+    yield from (b"\xff\xfe" + good, b"\xfe\xff" + good, b"\xff\xfe\x00", b"\xef\xbb\xbf", b"\xef\xbb\xbf" * 3 + good)
+    yield from (
+        b"\xc3\x28,\xa0\xa1\n1,2\n",
+        b"\xed\xa0\x80\n1\n",
+        b"caf\xe9\n1\n",  # codespell:ignore
+        bytes(range(256)),
+    )
+
+
+def shapes():
+    """Tables that are too large, too wide or ragged, and texts without one."""
+    yield from ("", " ", "\n" * 1000, ",", ",,,\n,,,", "\t\t", "a", "a,b", "1", "a\n", "a,b\n\n\n", "\r\r\r", "\r\n")
+    yield from ("1," * 999_999 + "1", "1," * 199 + "1", "1," * 200 + "1", "a," * 300 + "a\n" + "1," * 300 + "1")
+    yield from ("1\n" * 99_999, "1\n" * 100_001, "1\n" * 1_900_000, "\n" * 3_900_000, "1,2\n" * 3 + "1\n", "1\n1,2\n")
+    yield from ("a,b\n1,2,3\n", "a,b,c\n1,2\n", "1;2,3\n4,5;6\n", "1\t2,3\n1,2\t3\n", "a;b\n1,5;2\n", "1, 2\n3 ,4")
+    yield from ("1" * 3_900_000, "1" * 5_000_000, "x" * 201, "é" * 3_000_000, "a" * 3_900_000 + "\n1")
+
+
+def quotes():
+    yield from ('"' * 10_000_000, '"' * 3_900_001, '"a\n1', '"a"b\n1', 'a"b"\n1', '""""\n1', '"1","2"\n"3","4"')
+    yield from ('"a\nb",c\n1,2\n', '"a,b",c\n1,2\n', "'a,b',c\n1,2\n", '"' + "1\n" * 50_000, '\\"a\n1\n', 'a,"\n1,2\n')
+
+
+def controls():
+    for code in (0, 1, 7, 8, 11, 12, 14, 27, 28, 31, 127, 0x80, 0x85, 0x9F, 0x200E, 0x2029, 0xFFFE):
+        yield f"a{chr(code)}b\n1\n2\n"
+        yield f"a\n1{chr(code)}\n2\n"
+
+
+def random_texts():
+    draw = random.Random(0)
+    for size in (3, 10, 30, 100, 300, 1000) * 5:
+        yield "".join(draw.choices('01.,;\t|"\n\r e-+aé=\u202e', k=size))
+        yield bytes(draw.choices(range(256), k=size))
+
+
+def hostile_files():
+    cells = [f"{one}\n1\n2\n" for one in (*FORMULAS, *NAMES)] + [f"a\n1\n{one}\n" for one in (*FORMULAS, *NUMBERS)]
+    families = (other_files(), encodings(), shapes(), quotes(), controls(), random_texts(), cells)
+    return [one for family in families for one in family]
+
+
 LONGEST_SENTENCE = 300
-finite = st.floats(allow_nan=False, allow_infinity=False)
+finite_numbers = st.floats(allow_nan=False, allow_infinity=False)
 rows_of = st.integers(1, 4).flatmap(
-    lambda k: st.lists(st.lists(finite, min_size=k, max_size=k), min_size=1, max_size=6)
+    lambda k: st.lists(st.lists(finite_numbers, min_size=k, max_size=k), min_size=1, max_size=6)
 )
 names = st.text(st.characters(), max_size=60)
 
@@ -47,7 +151,7 @@ def test_the_digits_change_when_a_number_does(rows, data):
     table = hold("x.csv", [f"c{k}" for k in range(rows.shape[1])], rows)
     at = tuple(data.draw(st.integers(0, n - 1)) for n in rows.shape)
     changed = rows.copy()
-    changed[at] = data.draw(finite.filter(lambda value: value != rows[at]))
+    changed[at] = data.draw(finite_numbers.filter(lambda value: value != rows[at]))
     other = hold("x.csv", table.columns, changed)
     assert other.pin != table.pin and other.name == table.name
     assert hold("y.csv", table.columns, rows).pin.partition("#")[2] == table.pin.partition("#")[2]
@@ -65,12 +169,9 @@ def test_names_of_columns_can_be_shown_and_none_is_a_number_or_a_formula(columns
             float(name)
 
 
-def test_a_table_with_too_many_rows_is_refused():
+def test_names_of_files_and_too_many_rows():
     assert len(hold("long.csv", ["x"], np.zeros((MOST_ROWS, 1))).rows) == MOST_ROWS
     refused("at most 100,000 rows", hold, "longer.csv", ["x"], np.zeros((MOST_ROWS + 1, 1)))
-
-
-def test_a_name_of_a_file_is_a_name_alone():
     for name, expected in [
         ("../../etc/x.csv", "x.csv"),
         ("C:\\data\\heights.txt", "heights.csv"),
@@ -84,7 +185,7 @@ def test_a_name_of_a_file_is_a_name_alone():
         assert file_name(name) == expected == file_name(expected)
 
 
-def test_a_table_is_held_while_somebody_keeps_it_and_where_it_arrives():
+def test_a_table_is_held_while_somebody_keeps_it_and_found_wherever_work_names_it():
     table = hold("kept.csv", ["a"], [[1.0], [2.5]])
     pin = table.pin
     assert hold("kept.csv", ["a"], [[1], [2.5]]) is table and held(pin) is table
@@ -96,9 +197,6 @@ def test_a_table_is_held_while_somebody_keeps_it_and_where_it_arrives():
     assert held(pin) is None
     arrived = pickle.loads(sent)
     assert isinstance(arrived, Table) and held(pin) is arrived
-
-
-def test_tables_are_found_wherever_a_piece_of_work_names_them():
     tables = [hold(f"{k}.csv", ["a"], [[float(k)]]) for k in range(4)]
     a, b, c, d = (table.pin for table in tables)
     piece = {"options": {"data": a}, "more": [(b, 3), None]}, partial(max, c, key=d), 7
@@ -223,3 +321,96 @@ def test_units_go_with_a_table_into_its_pin_and_a_recipe():
     for content in [*({**plain[pin], "units": one} for one in units), *broken]:
         with pytest.raises(InputError, match="units|digits|CSV text"), holding({pin: content}):
             pass
+
+
+ROW = {"m": 1}
+
+
+def write_plain(path):
+    write_text(str(path), "hello")
+
+
+def write_table(path):
+    with workers.Table(path, {"m": int}) as table:
+        table.add(ROW)
+
+
+def write_export(path):
+    pmdviz.run(target="gaussian", num_particles=5, budget=40, floor=False).export(path)
+
+
+WRITTEN = {"text": (write_plain, "x.json"), "table": (write_table, "x.csv"), "export": (write_export, "x.py")}
+
+
+@pytest.mark.parametrize("kind", WRITTEN)
+def test_a_link_stays_a_link_and_what_it_names_is_replaced(tmp_path, kind):
+    write, name = WRITTEN[kind]
+    (tmp_path / "far").mkdir()
+    (tmp_path / "near").mkdir()
+    far, near = tmp_path / "far" / name, tmp_path / "near" / name
+    near.symlink_to(far)
+    for _ in range(2):  # the first time it names nothing yet
+        write(near)
+        assert near.is_symlink() and not far.is_symlink() and far.stat().st_size > 0
+        assert os.listdir(far.parent) == os.listdir(near.parent) == [name]
+
+
+def test_a_fifo_gets_a_text_while_it_is_read_and_is_not_waited_for_as_a_table(tmp_path):
+    fifo, got = tmp_path / "fifo", []
+    os.mkfifo(fifo)
+    reader = threading.Thread(target=lambda: got.append(fifo.read_text()), daemon=True)
+    reader.start()
+    write_text(str(fifo), "x" * 1_000_000)
+    reader.join(30)
+    assert got == ["x" * 1_000_000 + "\n"]
+    os.mkfifo(tmp_path / "t.csv")
+    refused(r"cannot read '.*t.csv' as a table of a sweep: it is not a regular file", write_table, tmp_path / "t.csv")
+    assert sorted(os.listdir(tmp_path)) == ["fifo", "t.csv"]
+
+
+def test_what_fails_on_the_way_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "x").write_text("old")
+    with pytest.raises(KeyboardInterrupt), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise KeyboardInterrupt
+    with pytest.raises(InputError, match=r"cannot write '.*x': the disk is full"), atomic_write(tmp_path / "x") as part:
+        part.write_text("new")
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert os.listdir(tmp_path) == ["x"] and (tmp_path / "x").read_text() == "old"
+
+
+PLACES = {
+    "file/x.json": "Not a directory|no such folder",
+    "n" * 300: "File name too long",
+    "nowhere/x.json": "No such file|no such folder",
+    "folder": "Is a directory|it is a folder",
+    "loop": "Too many levels",
+}
+
+
+def test_a_place_or_a_name_that_cannot_be_written_to_is_one_sentence(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    for write, (name, words) in product((write_plain, check_writable), PLACES.items()):
+        with pytest.raises(InputError, match=f"cannot write .*: .*({words})") as error:
+            write(tmp_path / name)
+        assert "\n" not in str(error.value) and sorted(os.listdir(tmp_path)) == ["file", "folder", "loop"]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert file_path("~/x.json") == tmp_path / "x.json"
+    check_text_path("-")
+    check_text_path(None)
+    refused("got ''", check_text_path, "")
+    for path in ("", ".", "..", "a\0b", "\ud800", 3, None, b"x", [], "folder/.."):
+        refused("a file needs a path that ends in its name", file_path, path)
+
+
+def test_nothing_that_json_lacks_is_left_in_mappings_and_lists(tmp_path):
+    given = {"a": [1.0, float("nan")], "b": ({"c": -float("inf")}, "words"), "d": 2}
+    assert finite(given) == {"a": [1.0, None], "b": [{"c": None}, "words"], "d": 2}
+    file = tmp_path / "a.js"
+    file.write_text("// == one: what it does\nlet a\n// == two\nlet b\n/* == three */\nlet c\n", encoding="utf-8")
+    assert static_text(file).count("let") == 3
+    assert static_text(file, "three", "one") == "let c\nlet a\n"
+    with pytest.raises(KeyError, match="four"):
+        static_text(file, "four")

@@ -41,9 +41,6 @@ def test_every_setting_of_everything_is_on_its_page_with_a_source_and_a_link_tha
             assert name in ((opened.target, opened.method) if opened else (link.asked.experiment,)), name
 
 
-# The Python of the pages.
-
-
 def python_of(page):
     return [block.text for block in blocks(page) if block.language == "python"]
 
@@ -77,9 +74,6 @@ def test_the_python_of_a_page_runs(page, tmp_path, monkeypatch):
     for text in texts:
         exec(compile(text, page.name, "exec"), scope)
     PROMISED.get(page.name, lambda **_: None)(**scope)
-
-
-# Commands: no more than argparse says without running them.
 
 
 def simple_commands(line):

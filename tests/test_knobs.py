@@ -186,9 +186,6 @@ def test_a_width_follows_its_rule_and_a_knob_matters_while_what_it_depends_on_do
     assert not matters("growth_exponent", growth="power", policy="never"), "growth itself is idle then"
 
 
-# Every knob and every option of it does something.
-
-
 def other_values(spec):
     if spec.kind == "choice":
         return [choice for choice in spec.choices if choice != spec.default]

@@ -55,7 +55,6 @@ def target_of(log_likelihood, data=np.zeros(20), **parts):  # noqa: B008
 
 
 def sound(session):
-    """The frame is finite and its weights are weights."""
     frame = session.frame
     assert np.isfinite(frame.particles).all() and frame.weights.sum() == pytest.approx(1, abs=1e-9)
     assert 1 - 1e-9 <= frame.metrics["ess"] <= len(frame.particles) * (1 + 1e-9)

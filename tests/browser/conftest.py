@@ -1,6 +1,5 @@
 """A served lab and a real Chromium for the tests of this folder."""
 
-import importlib.util
 import io
 import json
 import subprocess
@@ -17,17 +16,20 @@ from PIL import Image
 
 from pmdviz.lab.panels.widgets import MORE
 from tests.support import browser as support
-from tests.support.browser import HELPERS_JS, await_answer, end, free_port, open_sheet, painted
+from tests.support.browser import HELPERS_JS, free_port, open_sheet, painted
 
 HERE = Path(__file__).parent
 SIZE = {"width": 1440, "height": 900}
 SAID = 4000  # characters of a log
+BY_DEFAULT = {"test_page", "test_player"}  # files whose tests have their tiers themselves; those of all others are `ci`
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if HERE in Path(item.fspath).parents:
+        if HERE in item.path.parents:
             item.add_marker(pytest.mark.browser)
+            if item.path.stem not in BY_DEFAULT:
+                item.add_marker(pytest.mark.ci)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -41,8 +43,6 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 class Server(NamedTuple):
-    """A server process with its log."""
-
     port: int
     process: subprocess.Popen
     log: Path
@@ -58,15 +58,9 @@ class Server(NamedTuple):
 @contextmanager
 def running(command: list[str], log: Path) -> Iterator[Server]:
     port = free_port()
-    with log.open("w") as out:
-        process = subprocess.Popen([*command, "--port", str(port)], stdout=out, stderr=subprocess.STDOUT)
-    server = Server(port, process, log)
-    try:
-        await_answer(process, f"{server.url}/liveness")
-        yield server
-    finally:
-        end(process)
-        assert "Traceback" not in server.words(), server.words()
+    with log.open("w") as out, support.server([*command, "--port", str(port)], port, log=out) as process:
+        yield Server(port, process, log)
+    assert "Traceback" not in log.read_text(), log.read_text()
 
 
 @pytest.fixture(scope="session")
@@ -83,19 +77,6 @@ def stage_pixels(page: object) -> np.ndarray:
 def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
     """Equal but for shifts of less than a pixel, which a new layout of the page may bring."""
     return one.shape == two.shape and float((np.abs(one - two) > 80).mean()) < 1e-3
-
-
-FINDINGS_JS = """async (part, rules) => (
-  await axe.run(part, {resultTypes: ["violations"], ...(rules && {runOnly: rules})})
-).violations.filter((v) => ["critical", "serious"].includes(v.impact))
-.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
-
-
-def axe(page: object, part: str = "html", rules: list[str] | None = None) -> list[str]:
-    """What axe-core finds critical or serious in a part of a page as it is, by rules of these names or by all."""
-    found = importlib.util.find_spec("axe_playwright_python")
-    page.evaluate(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
-    return page.locator(f"{part} >> visible=true").first.evaluate(FINDINGS_JS, rules)
 
 
 class Lab:
@@ -123,7 +104,6 @@ class Lab:
         self.page.wait_for_function(condition, timeout=seconds * 1000, polling=30)
 
     def press(self, label: str) -> None:
-        """Press a button, or choose an entry of the small menu."""
         if label in MORE:
             support.choose(self.page, label)
         else:

@@ -61,7 +61,6 @@ def keeps(step: Step) -> str:
 
 
 def answer(lab: Any, step: Step, part: str, keys: str = "") -> None:
-    """Choose by letter or type a number, and press Enter."""
     ask = step.asks[part]
     right = next((letter for letter, one in ask.options.items() if one.right), "a")
     lab.page.keyboard.type(keys or (right if ask.options else "0.5"))
@@ -84,7 +83,6 @@ def turn(lab: Any, name: str, value: Any) -> None:
 
 
 def reach(lab: Any, step: Step) -> None:
-    """Reach the goal by turning the controls as the solution does."""
     for name, value in step.solution.get(0, {}).items():
         turn(lab, name, value)
     lab.settled()
@@ -94,7 +92,6 @@ def reach(lab: Any, step: Step) -> None:
 
 
 def take(lab: Any, step: Step) -> None:
-    """Do all that a step asks for."""
     lab.wait(keeps(step))  # the run of the step before is gone
     if step.question is not None:
         answer(lab, step, "question")

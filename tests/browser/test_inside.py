@@ -2,8 +2,6 @@
 
 import pytest
 
-pytestmark = pytest.mark.ci
-
 READ_JS = """(() => {
   const root = pmdviz.find(".inside"), text = (part) => part.querySelector(".number").textContent
   const parts = [...root.querySelectorAll(".part")], told = JSON.parse(pmdviz.model_of_inside().told)

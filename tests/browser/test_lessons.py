@@ -7,7 +7,7 @@ import pytest
 from pmdviz.lessons.progress import points, read_sheet
 from pmdviz.lessons.reading import DEMOS, LESSONS, find_lesson
 from tests.browser import lesson_by_keys as keys
-from tests.browser.conftest import axe
+from tests.support.browser import axe
 
 ONE = LESSONS["one_step"]
 CARD = ".pmdviz-lesson .card"

@@ -8,8 +8,6 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from tests.browser.test_page import SHOWN, without_floor
 
-pytestmark = pytest.mark.ci
-
 
 def test_a_shared_link_and_a_reload_open_at_the_same_frame(open_lab, server):
     lab = open_lab(permissions=["clipboard-read", "clipboard-write"])
@@ -67,15 +65,11 @@ def test_a_link_leaves_out_controls_and_an_embedded_lab_is_the_lab_alone(open_la
     lab.reach(2)
 
 
-# Each page has an address and a title; the browser's Back and a reload keep to it; themes.
-
-
 DARK = "pmdviz.find('.mui-dark') !== null && pmdviz.model('stage').background_fill_color !== '#ffffff'"
 LIGHT = "pmdviz.find('.mui-light') !== null && pmdviz.model('stage').background_fill_color === '#ffffff'"
 
 
 def seen(lab, name, search):
-    """The page `name` is there, at its address."""
     lab.wait(f"document.title === 'pmdviz: {name}' && location.search.startsWith('{search}')")
 
 

@@ -180,9 +180,6 @@ def test_zoom_stays_while_it_plays_and_over_a_restart(lab):
     assert lab.view() == before
 
 
-# The stage: its legend switches layers, dots tell what they are, nothing is drawn beyond the frame.
-
-
 VISIBLE = "pmdviz.model('stage').renderers.find((r) => r.name === '{}').visible"
 # Pixels with colour in the layer of what moves, left of the frame and within it.
 OUTSIDE_JS = """(() => {

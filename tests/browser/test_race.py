@@ -3,12 +3,9 @@
 import io
 
 import numpy as np
-import pytest
 from PIL import Image
 
 from pmdviz.experiments.race import RaceRecipe
-
-pytestmark = pytest.mark.ci
 
 DRAWN = "pmdviz.model('race-acknowledge')?.drawn"
 WORDS = "(JSON.parse(pmdviz.model('race-acknowledge')?.words || '{}')['pmdviz-status'] ?? '')"

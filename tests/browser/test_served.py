@@ -1,7 +1,6 @@
 """A teacher's own lessons, target and docs, a proxy's prefix, every entry of every menu, a phone, a challenge."""
 
 import re
-import shutil
 import subprocess
 import sys
 from urllib.parse import urlsplit
@@ -10,17 +9,17 @@ import pytest
 
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import Lab, running
-from tests.browser.test_methods_and_lessons import PHONE
-from tests.support.browser import await_answer, end, free_port, in_sight
+from tests.browser.test_other_pages import PHONE
+from tests.support.browser import await_answer, free_port, in_sight
 from tests.support.lessons import SMALL
+from tests.test_deploy import nginx
 
 pytestmark = pytest.mark.nightly
 
 SERVE = [sys.executable, "-m", "pmdviz", "serve"]
-NGINX = """pid {folder}/pid; error_log {folder}/error.log; events {{}}
-http {{ access_log off; {paths} server {{ listen 127.0.0.1:{front}; location /stats/lab/ {{
+NGINX = """server {{ listen 127.0.0.1:{front}; location /stats/lab/ {{
   proxy_pass {back}/; proxy_http_version 1.1; proxy_buffering off; proxy_set_header Host $http_host;
-  proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }} }} }}
+  proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade; }} }}
 """
 
 
@@ -54,24 +53,16 @@ def test_a_teachers_lessons_target_docs_and_limits(browser, tmp_path):
 
 
 def test_behind_a_proxy_with_a_prefix(browser, tmp_path):
-    program, front = shutil.which("nginx") or shutil.which("/usr/sbin/nginx"), free_port()
-    if program is None:
-        pytest.skip("no nginx found: install it")
+    front = free_port()
     own, url = ["--allow-websocket-origin", f"127.0.0.1:{front}"], f"http://127.0.0.1:{front}/stats/lab"
     with running([*SERVE, *own], tmp_path / "log") as server:
-        paths = "".join(f"{it}_temp_path {tmp_path}/{it};" for it in "client_body proxy fastcgi uwsgi scgi".split())
-        config = NGINX.format(folder=tmp_path, front=front, back=server.url, paths=paths)
-        (tmp_path / "nginx.conf").write_text(config, encoding="utf-8")
-        proxy = subprocess.Popen([program, "-c", str(tmp_path / "nginx.conf"), "-g", "daemon off;"])
-        try:
+        with nginx(tmp_path, NGINX.format(front=front, back=server.url)) as proxy:
             await_answer(proxy, f"{url}/liveness")
             lab = Lab(browser, url)
             before = lab.picture()
             lab.paused_at(4)
             assert lab.picture() != before and lab.problems == []
             lab.context.close()
-        finally:
-            end(proxy)
 
 
 @pytest.mark.parametrize(("menu", "least"), [("Preset", 59), ("Target", 23), ("Method", 16)])

@@ -2,12 +2,8 @@
 
 from urllib.parse import urlsplit
 
-import pytest
-
 from pmdviz.engine.recipe import Recipe
 from tests.browser.conftest import Lab, look_alike, stage_pixels
-
-pytestmark = pytest.mark.ci
 
 RECIPE = Recipe("mixture", num_particles=200, batch_size=100, budget=20_000)
 GHOST_JS = "pmdviz.model('stage').renderers.find((r) => r.name === 'ghost').data_source.data.x.length"

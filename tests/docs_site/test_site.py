@@ -1,6 +1,7 @@
 """The site as `pmdviz docs` builds it: no warning, every link leads somewhere, nothing comes from another server."""
 
 import re
+import runpy
 import subprocess
 import sys
 import tomllib
@@ -20,10 +21,8 @@ from pmdviz.cli.tools import MARKER, make_room
 from pmdviz.methods import METHODS
 from pmdviz.scenes.words import GLOSSARY
 from pmdviz.targets import TARGETS
-from tests.support.browser import painted
+from tests.support.browser import axe, painted
 from tests.support.pages import DOCS, ROOT
-from tests.support.site import serious, watched_page
-from tests.support.site import settings as conf
 from tests.support.tables import refused
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # by a page, by itself
@@ -51,7 +50,6 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """The site, built once, with one player."""
     folder = tmp_path_factory.mktemp("docs") / "site"
     command = [sys.executable, "-m", "pmdviz", "docs", str(folder), "--gallery", "one_gaussian"]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -62,7 +60,6 @@ def site(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def read(site):
-    """Every page that Sphinx made, by its path."""
     made = [path for path in site.rglob("*.html") if path.parent.name not in ("players", "_static")]
     return {path: Page(path) for path in made}
 
@@ -80,8 +77,9 @@ def test_every_page_public_name_command_and_term_is_there(site, read):
     assert names <= {path.relative_to(site).as_posix() for path in read}
     menu = {link.removesuffix("#") for link in read[site / "index.html"].links}
     assert names - menu == {"index.html"}  # which says "#" of itself
+    places = runpy.run_path(DOCS / "conf.py")["autosummary_filename_map"]
     for name in set(pmdviz.__all__) - {"__version__"}:
-        place = conf().autosummary_filename_map.get(f"pmdviz.{name}", f"pmdviz.{name}")
+        place = places.get(f"pmdviz.{name}", f"pmdviz.{name}")
         assert f'id="pmdviz.{name}"' in read[site / "reference" / "api" / f"{place}.html"].text, name
     assert len({str(path).casefold() for path in read}) == len(read), "macOS has one file for names that differ in case"
     assert "Parameters" in read[site / "reference/api/pmdviz.custom_target.html"].text  # and not: alias of CustomTarget
@@ -113,14 +111,16 @@ def test_every_link_and_anchor_leads_somewhere(read):
 @pytest.mark.nightly
 def test_it_is_read_searched_and_played_from_the_disk(site, browser):
     """axe, on a desktop and a phone and in both themes; no page is wider than the window or asks for anything else."""
-    with watched_page(browser) as (page, asked):
+    with browser.new_page() as page:
+        asked = []
+        page.on("request", lambda request: asked.append(request.url))
         for name in READ:
             page.goto((site / f"{name}.html").as_uri())
             for (width, height), theme in product(SIZES.values(), ("light", "dark")):
                 page.set_viewport_size({"width": width, "height": height})
                 page.emulate_media(color_scheme=theme)
                 painted(page)
-                assert serious(page) == [], (name, width, theme)
+                assert axe(page) == [], (name, width, theme)
                 assert page.evaluate("document.documentElement.scrollWidth") <= width, name
         assert asked and all(url.startswith(site.as_uri()) for url in asked)
         page.goto((site / "search.html").as_uri() + "?q=bandwidth")
@@ -146,9 +146,6 @@ def test_a_folder_of_others_is_not_touched_and_without_the_extra_it_says_what_to
     asked = Namespace(folder=str(tmp_path / "none"), gallery="none", builder="html")
     refused(r"needs furo: pip install 'pmdviz\[docs\]'", building.docs, asked)
     assert not (tmp_path / "none").exists()
-
-
-# Every page of the docs is in pages.toml, within its budget of words; `pytest -s` prints the table.
 
 
 MOST_WORDS, MOST_PAGES = 45_000, 45

@@ -1,18 +1,27 @@
-"""A recipe has one canonical form, comes back from it, and refuses everything else in a sentence."""
+"""A recipe has one canonical form, comes back from it, refuses all else, and carries a person's own table."""
 
 import ast
 import contextlib
+import gc
 import json
 import math
+import pickle
+import string
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 import pmdviz
-from pmdviz.engine.recipe import FORMAT, KEYS, MAX_CHANGES, Recipe
+from pmdviz.data import files as data_files
+from pmdviz.data.tables import held, hold
+from pmdviz.engine.recipe import FORMAT, KEYS, MAX_CHANGES, MAX_DATA, Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
+from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.workers import results
+from pmdviz.targets import LARGE_TABLES, large_targets, small_targets
 from tests.support.engine import changes_of, columns, drive, recipes
 from tests.support.tables import looped, refused
 
@@ -37,18 +46,17 @@ def recipes_with_changes(draw, targets=QUICK):
 
 
 @given(recipes_with_changes())
-def test_a_recipe_comes_back_from_its_json(recipe):
+def test_a_recipe_comes_back_from_its_json_its_link_and_its_python_in_few_lines(recipe):
     text = recipe.to_json()
     again = Recipe.from_json(text)
     assert again == recipe and hash(again) == hash(recipe) and again.to_json() == text
     assert Recipe.from_json(recipe.to_json(indent=2).encode()) == recipe
+    link = recipe.to_link()
+    assert Recipe.from_link(link) == recipe and Recipe.from_link(link).to_link() == link
+    assert {*link} <= {*string.ascii_letters, *string.digits, *"-_."}
     there = {"budget_unit": recipe.budget_unit != "data", "data": bool(recipe.tables)}
     assert [*json.loads(text, parse_constant=pytest.fail)] == [key for key in KEYS if there.get(key, True)]
     assert again.knobs_at(10**9).as_dict() == recipe.knobs_at(10**9).as_dict()
-
-
-@given(recipes_with_changes())
-def test_its_python_makes_the_same_recipe_in_few_lines(recipe):
     code = recipe.to_python()
     assert code.count("\n") <= 15
     constants = [node.value for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Constant)]
@@ -101,16 +109,13 @@ def test_a_part_is_a_part_of_what_decides_but_for_the_versions():
     assert Recipe().made_with["pmdviz"] == pmdviz.__version__
 
 
-def test_replaced_changes_the_parts_named_and_options_stay_with_their_target():
+def test_replaced_changes_the_parts_named_and_changes_are_sorted_joined_and_cleared():
     recipe = Recipe(**SMALL, eta=1, changes=[(3, {"eta": 2})])
     other = recipe.replaced(seed=4, knobs={"kappa": 0.5})
     assert (other.seed, other.knobs["kappa"], other.knobs["eta"], other.changes) == (4, 0.5, 1, recipe.changes)
     recipe = Recipe("mixture", target_options={"num_data": 50})
     for changes, kept in [({"seed": 4}, True), ({"target": "mixture"}, True), ({"target": "banana"}, False)]:
         assert (recipe.replaced(**changes).target_options["num_data"] == 50) is kept, changes
-
-
-def test_changes_are_sorted_joined_and_cleared_of_what_changes_nothing():
     nothing = [(6, {"kappa": 0.5}), (7, {"n0": 20})]
     recipe = Recipe(changes=[(9, {"eta": 3}), (4, {"kappa": 0.5}), (9, {"eta": 1}), *nothing])
     assert recipe.changes == ((4, {"kappa": 0.5}), (9, {"eta": 1.0}))
@@ -214,3 +219,103 @@ def test_a_recipe_with_a_part_of_rubbish_is_taken_or_refused_never_worse(data):
         recipe.to_json().encode()
     for damaged in (text[:place], text[:place] + data.draw(st.text(max_size=3)) + text[place + 1 :]):
         taken_or_refused(damaged)
+
+
+def recipe_of(n, seed=0, **parts):
+    rows = np.round(np.random.default_rng(seed).normal(170, 10, (n, 1)) / 10, 3)
+    table = hold(f"heights {seed}.csv", ["height"], rows)
+    return Recipe("mixture", target_options={"data": table.pin}, budget=200, num_particles=50, **parts)
+
+
+def forgotten(pin):
+    small_targets.cache_clear()
+    large_targets.cache_clear()
+    gc.collect()
+    return held(pin) is None
+
+
+def test_a_link_carries_a_small_table_and_a_sentence_says_where_a_large_one_is(monkeypatch):
+    small, large = recipe_of(60, seed=2), recipe_of(3000, seed=3)
+    links, pins = [one.to_link() for one in (small, large)], [one.target_options["data"] for one in (small, large)]
+    assert len(small.tables[0].text) < MAX_DATA < len(large.tables[0].text)
+    assert all(len(link) < 2000 for link in links)
+    del small, large
+    assert all(forgotten(pin) for pin in pins)
+    assert Recipe.from_link(links[0]).make_target().num_data == 60
+    refused(r"'heights 3.csv' cannot be read: No such file", Recipe.from_link, links[1])
+    monkeypatch.setattr(data_files, "_forbidden", True)
+    refused(r"'heights 3.csv' are not here: a link holds data up to 2 kB; .* JSON", Recipe.from_link, links[1])
+    refused("a served page cannot read files", Recipe, "mixture", target_options={"data": "/etc/x.csv"})
+
+
+def test_the_python_of_a_recipe_reads_the_table_beside_it(tmp_path, monkeypatch):
+    recipe = recipe_of(60, seed=4, changes=[(1, {"bandwidth": 0.3})])
+    code, text, pin = recipe.to_python(), recipe.tables[0].text, recipe.target_options["data"]
+    expected = recipe.to_json()
+    assert "heights 4.csv" in code and "num_data" not in code  # which follows the table
+    del recipe
+    assert forgotten(pin)
+    monkeypatch.chdir(tmp_path)
+    refused("cannot be read", exec, code, {})
+    (tmp_path / "heights 4.csv").write_text(text.replace("\n", "\r\n"))  # however it is written
+    names = {}
+    exec(code, names)
+    assert {**json.loads(names["recipe"].to_json()), "data": 0} == {**json.loads(expected), "data": 0}
+    assert np.array_equal(names["run"].target.data, [float(line) for line in text.split()[1:]])
+    (tmp_path / "heights 4.csv").write_text(text + "99\n")
+    refused("has changed since the recipe was made", data_files._pin, *data_files._split(pin))
+    changes = [(k, {"bandwidth": 0.1 + k / 100}) for k in range(1, 40)]  # too many for lines
+    assert "from_link" in recipe_of(60, seed=5, changes=changes).to_python()
+    assert "from_json" in recipe_of(3000, seed=5, changes=changes).to_python()
+
+
+def test_of_large_tables_few_are_kept_when_nobody_uses_them():
+    large_targets.cache_clear()
+    pins = []
+    for k in range(6):
+        table = hold(f"large {k}.csv", ["a"], np.arange(LARGE_TABLES // 8 + 1.0)[:, None] + k)
+        assert Recipe("mixture", target_options={"data": table.pin}).make_target().num_data > 60_000
+        pins.append(table.pin)
+        del table
+    gc.collect()
+    assert [held(pin) is None for pin in pins] == [True, True, False, False, False, False]
+    large_targets.cache_clear()
+
+
+@pytest.mark.ci
+def test_worker_processes_are_given_the_table():
+    recipe = recipe_of(60, seed=7)
+    pin, rows = recipe.target_options["data"], recipe.tables[0].rows
+
+    def rows_named(piece):  # sent as it is
+        return data_files.content_of([*(piece.values() if isinstance(piece, dict) else piece)][-1]).rows
+
+    named = [{"data": pin}, [pin], (recipe.tables[0].name, pin)]
+    assert all(np.array_equal(found, rows) for _, found, _ in results(rows_named, named, 2, lambda: None))
+    sent = pickle.dumps(recipe)
+    del recipe
+    assert forgotten(pin) and pickle.loads(sent).make_target().num_data == 60
+
+
+@pytest.mark.parametrize("n", [40, 4000])  # the second is too large for a link
+def test_a_scaled_table_has_its_units_in_json_in_links_and_in_python(n, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    units = ((170.0, 9.25),)
+    table = hold(f"scaled {n}.csv", ["height"], np.linspace(-1.7, 1.7, n).round(5)[:, None], units=units)
+    pin, options, names = table.pin, {"data": table.pin}, {}
+    recipe = Recipe("mixture", target_options=options, budget=8, num_particles=20)
+    race = RaceRecipe.checked(["pmd"], "mixture", options, 400)
+    texts, link, codes = (recipe.to_json(), race.to_json()), recipe.to_link(), (recipe.to_python(), race.to_python())
+    race_link = race.to_link() if n == 40 else None
+    for name, text in zip(("recipe", "race"), texts, strict=True):
+        (tmp_path / f"{name}.json").write_text(text, encoding="utf-8")
+    del table, recipe, race
+    assert forgotten(pin)
+    assert Recipe.from_json(texts[0]).tables[0].units == units and Recipe.from_json(texts[0]).to_json() == texts[0]
+    assert RaceRecipe.from_json(texts[1]).target.tables[0].units == units
+    if n == 40:
+        assert forgotten(pin) and Recipe.from_link(link).tables[0].units == units
+        assert forgotten(pin) and RaceRecipe.from_link(race_link).target.tables[0].units == units
+    for code in codes:
+        exec(code, names)
+    assert names["run"].target.tables[0].units == units and names["race"] is not None

@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.session import BatchStream, Session
-from pmdviz.errors import InputError
 from pmdviz.experiments.race.recipe import RaceRecipe
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable
 from pmdviz.methods import METHODS, usual_target
@@ -107,7 +106,7 @@ def test_a_knob_turned_is_written_down_and_acts_at_the_next_step_a_width_at_once
     assert s.pending == {} and s.knobs.warm_start and "warm start" in s.advance().info.words
 
 
-def test_a_turn_after_going_back_drops_what_came_later():
+def test_a_turn_after_going_back_drops_what_came_later_and_one_that_cannot_be_used_changes_nothing():
     s = session()
     for knobs in ({"eta": 1.0}, {"kappa": 0.5}):
         s.advance(5)
@@ -118,15 +117,11 @@ def test_a_turn_after_going_back_drops_what_came_later():
     assert s.recipe.changes == ((5, {"eta": 1.0}), (7, {"n0": 3.0}))
     drive(s)
     assert s.knobs.kappa == 1.0 and digest(s) == straight(s.recipe)
-
-
-def test_a_turn_that_cannot_be_used_changes_nothing():
     s = session()
     s.advance(3)
     before, recipe = digest(s), s.recipe
     for values in ({"eta": 0}, {"etta": 1}, {"batch_size": 21}, {"eta": 1, "kappa": 2}, {"self": 1}):
-        with pytest.raises(InputError):
-            s.set(**values)
+        refused("", s.set, **values)
         assert digest(s) == before and s.recipe == recipe, values
 
 
@@ -161,8 +156,7 @@ def test_seek_takes_a_whole_number_and_a_session_a_recipe():
         refused("iteration must be a whole number at least 0", s.seek, iteration)
         assert s.frame.iteration == 2
     for parts in ({"recipe": {}}, {"recipe": None}, {"metrics_every": 0}, {"metrics_every": 1.5}):
-        with pytest.raises(InputError):
-            Session(**{"recipe": Recipe(**SMALL), **parts})
+        refused("", Session, **{"recipe": Recipe(**SMALL), **parts})
 
 
 def test_an_interrupted_step_can_be_done_again(monkeypatch):
@@ -290,7 +284,7 @@ def test_a_default_budget_follows_burn_in_thinning_and_data(method):
     assert Recipe(method=method).budget == pytest.approx(2 * usual.budget, rel=0.06)
 
 
-def test_a_target_without_data_counts_evaluations():
+def test_a_target_without_data_counts_evaluations_and_runs_for_500_steps_where_nobody_says_more():
     recipe = Recipe("ising", "gibbs")
     assert recipe.budget_unit == "evaluations"
     session = ended(recipe.replaced(budget=100))
@@ -298,6 +292,11 @@ def test_a_target_without_data_counts_evaluations():
     assert recipe.replaced(target="mixture").budget_unit == "data"
     assert Recipe("mixture", "gibbs").replaced(target="ising").budget_unit == "evaluations"
     refused("'ising' has no data", Recipe, "ising", "gibbs", budget_unit="data")
+    for target, method in [("gmm", "pmd"), ("funnel", "svgd"), ("rbm", "pmd"), ("correlated_gaussian", "black_box_is")]:
+        recipe = Recipe(target, method)
+        assert recipe.budget == recipe.default_budget == 500 * recipe.knobs["num_particles"], (target, method)
+    assert RaceRecipe.checked(["pmd:num_particles=60", "svgd:num_particles=20"], "gmm").budget == 500 * 60
+    assert Recipe("mixture").budget == DEFAULT_BUDGET
 
 
 def test_a_run_as_it_stands_ends_where_it_stands():
@@ -309,11 +308,3 @@ def test_a_run_as_it_stands_ends_where_it_stands():
     assert again.extend(5_000).budget == 40_000 and not again.done
     refused("at least the 35,000 evaluations made", again.limit, 34_999)
     assert again.frame.iteration == 7 and np.array_equal(again.frame.particles, session.frame.particles)
-
-
-def test_a_density_without_data_is_run_for_500_steps_where_nobody_says_more():
-    for target, method in [("gmm", "pmd"), ("funnel", "svgd"), ("rbm", "pmd"), ("correlated_gaussian", "black_box_is")]:
-        recipe = Recipe(target, method)
-        assert recipe.budget == recipe.default_budget == 500 * recipe.knobs["num_particles"], (target, method)
-    assert RaceRecipe.checked(["pmd:num_particles=60", "svgd:num_particles=20"], "gmm").budget == 500 * 60
-    assert Recipe("mixture").budget == DEFAULT_BUDGET

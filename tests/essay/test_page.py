@@ -12,18 +12,22 @@ import numpy as np
 import pytest
 
 from pmdviz.cli.main import main
-from pmdviz.errors import InputError
 from pmdviz.essay.build import DOT, HERE, NUMBER, SPECIAL, drawn, mathml, number, page, pictures_of, told
 from pmdviz.essay.pictures import PICTURES, computed, kept, rounded
 from pmdviz.lab import links
 from pmdviz.render import picture_json
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 
-def test_a_formula_that_cannot_be_read_is_a_sentence():
+def test_the_command_writes_it_and_a_formula_that_cannot_be_read_is_a_sentence(tmp_path, capsys):
     for formula, words in (("{a", "a formula cannot be read: .*closing"), (r"\bogus", r"Unknown command.*bogus")):
-        with pytest.raises(InputError, match=words):
-            mathml(formula)
+        refused(words, mathml, formula)
+    path = tmp_path / "essay.html"
+    assert main(["essay", str(path)]) == 0
+    assert path.read_text(encoding="utf-8") == page() and str(path) in capsys.readouterr().out
+    for name, words in (("essay.pdf", "ends in .html"), ("no/essay.html", "no such folder")):
+        assert main(["essay", str(tmp_path / name)]) == 2
+        assert words in capsys.readouterr().err and [*tmp_path.iterdir()] == [path]
 
 
 def test_every_formula_and_picture_is_well_formed_and_it_loads_its_own_script_and_style_alone():
@@ -50,18 +54,6 @@ def test_only_the_served_page_opens_the_app_with_the_runs_of_its_pictures():
             link = links.read(parse_qs(urlsplit(address).query))
             assert link.recipe.to_json() == picture.recipe().to_json() and link.iteration == 0
             assert link.embed is embedded
-
-
-def test_the_command_writes_it_or_says_why_it_cannot(tmp_path, capsys):
-    path = tmp_path / "essay.html"
-    assert main(["essay", str(path)]) == 0
-    assert path.read_text(encoding="utf-8") == page() and str(path) in capsys.readouterr().out
-    for name, words in (("essay.pdf", "ends in .html"), ("no/essay.html", "no such folder")):
-        assert main(["essay", str(tmp_path / name)]) == 2
-        assert words in capsys.readouterr().err and [*tmp_path.iterdir()] == [path]
-
-
-# The essay's pictures: the file holds what they compute, and the drawing is what they say.
 
 
 def close(one, two):
@@ -108,9 +100,6 @@ def test_the_area_of_a_dot_is_its_weight_and_numbers_that_are_kept_have_five_dig
     assert rounded({"a": np.array([1 / 3, np.nan, np.inf]), "b": True, "c": "x"}) == {
         "a": [0.33333, None, None], "b": True, "c": "x",
     }  # fmt: skip
-
-
-# The essay's prose: every figure comes from a picture's rows, and what it says of the pictures is so.
 
 
 SOURCE = (HERE / "essay.md").read_text(encoding="utf-8")

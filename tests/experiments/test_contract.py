@@ -29,7 +29,6 @@ def small(name):
 
 
 def check_pictures(pictures):
-    """Arrays that go together, and words on both axes."""
     for picture in pictures:
         assert picture.x_label and picture.y_label
         for series in getattr(picture, "series", ()):

@@ -23,10 +23,6 @@ SHARDED = EXPERIMENTS["sharded_posterior"]
 CASE = {"target": "mixture", "sampler": "exact", "combiners": "all", "num_data": 1000, "num_particles": 600, "seed": 0}
 
 
-def exact_parts(target, count, n):
-    return [SAMPLERS["exact"].draw(shard, n, k) for k, shard in enumerate(shards_of(target, count, 0))]
-
-
 SLOW = {"kl_weighted": pytest.mark.ci}
 
 
@@ -34,7 +30,8 @@ SLOW = {"kl_weighted": pytest.mark.ci}
 def test_gaussian_subposteriors_come_together_exactly(name):
     whole, n = make_target("linear", dim=3, num_data=300), 4000
     combine = COMBINERS[name].combine
-    found = combine(exact_parts(whole, 4, n), whole.scale, np.random.default_rng(0))
+    parts = [SAMPLERS["exact"].draw(shard, n, k) for k, shard in enumerate(shards_of(whole, 4, 0))]
+    found = combine(parts, whole.scale, np.random.default_rng(0))
     errors = errors_of(found.density, whole)
     assert errors["kl_moments"] < 6 * 9 / (2 * n)  # that of n exact draws is near (d + d (d + 1) / 2) / 2 n
     assert errors["mean_error"] < 5 / np.sqrt(n) and not found.note
@@ -102,7 +99,7 @@ def test_the_product_of_subposteriors_is_the_posterior(name, options):
     np.testing.assert_allclose(gradients, whole.grad_log_joint(theta), rtol=1e-9, atol=1e-9)
 
 
-def test_every_datum_is_on_one_shard_whose_prior_is_wider_and_still_a_density():
+def test_every_datum_is_on_one_shard_and_subposteriors_are_known():
     whole = make_target("linear", dim=3, num_data=101)
     shards = shards_of(whole, 4, 0)
     rows = np.concatenate([shard.data for shard in shards])
@@ -118,9 +115,6 @@ def test_every_datum_is_on_one_shard_whose_prior_is_wider_and_still_a_density():
         refused(words, shards_of, make_target(name), count, 0)
     net = make_target("regression_net", hidden=2, num_data=10)
     refused("must be a Gaussian around 0", Subposterior, net, np.zeros((2, 2)), 2)
-
-
-def test_of_linear_regression_and_in_the_plane_subposteriors_are_known():
     whole = make_target("linear", dim=5, num_data=300)
     exact = [shard.exact for shard in shards_of(whole, 6, 0)]
     precisions = np.array([np.linalg.inv(each.cov) for each in exact])

@@ -8,22 +8,9 @@ from pmdviz.densities.density import normalise
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import theory as formulas
+from pmdviz.experiments import theory_rates as rates
 from pmdviz.experiments.theory import Board, averaged, averages_allowed, terms, unrolled
-from pmdviz.experiments.theory_rates import (
-    LINES,
-    PAPERS,
-    TARGET,
-    Cost,
-    Descent,
-    DescentKnobs,
-    Size,
-    Theory,
-    excess,
-    exponents,
-    fall,
-    measure,
-    plan,
-)
+from pmdviz.experiments.theory_rates import excess
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
@@ -189,25 +176,25 @@ def test_full_batches_of_pmd_contract_the_forward_kl_on_their_particles():
 
 
 def test_every_method_has_a_line_measured_at_several_sizes_and_exponents_are_its_slopes():
-    found = plan()
+    found = rates.plan()
     assert len({(line.name, size) for line, size in found}) == len(found)
-    for line in LINES:
+    for line in rates.LINES:
         mine = [size for each, size in found if each is line]
         assert len({size.num_data for size in mine}) == len({size.dim for size in mine}) == 3
         assert len({size.m for size in mine}) == (3 if line.size else 1)
-    target = make_target(TARGET)
-    assert {line.method for line in LINES} == {name for name in METHODS if not METHODS[name].missing_in(target)}
-    assert len({line.name for line in LINES}) == len(LINES)
-    costs = [Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
-    costs += [Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
-    costs += [Cost("a", 10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
-    costs += [Cost("b", None, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
-    found = exponents(costs, "a")
+    target = make_target(rates.TARGET)
+    assert {line.method for line in rates.LINES} == {name for name in METHODS if not METHODS[name].missing_in(target)}
+    assert len({line.name for line in rates.LINES}) == len(rates.LINES)
+    costs = [rates.Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
+    costs += [rates.Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
+    costs += [rates.Cost("a", 10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
+    costs += [rates.Cost("b", None, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
+    found = rates.exponents(costs, "a")
     powers = {"time_m": 2, "memory_m": 1, "time_N": 0.5, "memory_N": 0, "time_d": 3, "memory_d": 1}
     assert found == pytest.approx(powers)
     of_two_sizes = dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0}
-    assert exponents(costs, "b") == pytest.approx(of_two_sizes)
-    assert all(len({size.dim for each, size in plan("short") if each is line}) == 2 for line in PAPERS)
+    assert rates.exponents(costs, "b") == pytest.approx(of_two_sizes)
+    assert all(len({size.dim for each, size in rates.plan("short") if each is line}) == 2 for line in rates.PAPERS)
 
 
 @pytest.fixture
@@ -220,16 +207,16 @@ def one_thread():
 
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize(
-    "line", [pytest.param(x, marks=() if x is LINES[0] else pytest.mark.nightly, id=x.name) for x in LINES]
+    "line", [pytest.param(x, marks=() if x is rates.LINES[0] else pytest.mark.nightly, id=x.name) for x in rates.LINES]
 )
 def test_memory_grows_with_m_as_measured_in_bytes(line):
     few, squared = line.size == "num_components", line.method == "black_box_is"  # of all pairs, of 500 points at most
     sizes = (10, 20, 40) if few else (125, 250, 500) if squared else (200, 400, 800)
-    costs = [measure(line, Size(m), 1) for m in (sizes if line.size else (None,))]
+    costs = [rates.measure(line, rates.Size(m), 1) for m in (sizes if line.size else (None,))]
     assert all(cost.step_ms > 0 and cost.memory_kb > 0 for cost in costs)
     # Pairs whose distances are sampled, and leaders, have a constant part.
     if line.size and not few and line.method not in ("steinis", "path_integration", "gf_ais"):
-        assert exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
+        assert rates.exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
 
 
 RNG = np.random.default_rng(5)
@@ -266,7 +253,7 @@ def best_cov(blocks):
 
 @pytest.mark.parametrize(("blocks", "h"), [(BLOCKS, 0.1), (((0,), (1,), (2,)), 1.0), (((0, 1, 2),), 1.0)])
 def test_the_exact_decrease_is_that_of_the_moments(blocks, h):
-    known, mean, cov = Theory(A, blocks, h), np.array([3.0, -2.0, 5.0]), 4.0 * np.eye(3)
+    known, mean, cov = rates.Theory(A, blocks, h), np.array([3.0, -2.0, 5.0]), 4.0 * np.eye(3)
     least = kl_to(A, np.zeros(3), best_cov(blocks))
     for value, _ in known.exact(mean, 4.0, 400 if h == 1.0 else 40):
         found = kl_to(A, mean, cov) - least
@@ -278,7 +265,7 @@ def test_the_exact_decrease_is_that_of_the_moments(blocks, h):
 
 @pytest.mark.parametrize(("blocks", "h"), [(BLOCKS, 1.5), (((0,), (1,), (2,)), 0.5), (((0, 1, 2),), 0.05)])
 def test_the_bound_holds_from_everywhere_and_that_of_the_constants_is_above(blocks, h):
-    known = Theory(A, blocks, h)
+    known = rates.Theory(A, blocks, h)
     assert known.rate <= known.rate_of_constants < 1
     t = np.arange(61)
     for seed in range(20):
@@ -289,25 +276,25 @@ def test_the_bound_holds_from_everywhere_and_that_of_the_constants_is_above(bloc
 
 def test_the_rate_is_reached_and_the_floor_falls_like_the_square_of_h():
     """Of one block, along the flattest direction, the mean's share falls by (1 - h c/2)^2 a step: no less will do."""
-    known, (c, top) = Theory(A, ((0, 1, 2),), 0.3), np.linalg.eigvalsh(A)[[0, -1]]
+    known, (c, top) = rates.Theory(A, ((0, 1, 2),), 0.3), np.linalg.eigvalsh(A)[[0, -1]]
     assert known.rate == pytest.approx((1 - 0.15 * c) ** 2) and top == pytest.approx(1.0)
     start = 1e4 * np.linalg.eigh(A)[1][:, 0]
     exact = known.exact(start, 1.0, 10)[:, 0]
     assert exact[10] / exact[0] == pytest.approx(known.rate**10, rel=1e-4)
     # h^2 sum a^2 / 64, though the variance is off by O(h).
     eigenvalues = np.concatenate([np.linalg.eigvalsh(A[np.ix_(b, b)]) for b in map(list, BLOCKS)])
-    assert Theory(A, BLOCKS, 0.01).floor == pytest.approx(1e-4 * (eigenvalues**2).sum() / 64, rel=0.01)
+    assert rates.Theory(A, BLOCKS, 0.01).floor == pytest.approx(1e-4 * (eigenvalues**2).sum() / 64, rel=0.01)
     assert excess(np.array([1.0]))[0] == 0.0
     rows = [{"t": t, "time": 0.5 * t, "measured": 100 * 0.6 ** (0.5 * t), "floor": 1e-4} for t in range(30)]
-    assert fall(rows, 0.5) == pytest.approx(0.6)
-    assert np.isnan(fall(rows[:1], 0.5))
-    knobs = DescentKnobs.checked({"correlation": 0.99})
-    refused("step_size must be below 0.0398", Descent().cases, knobs)
-    assert np.isnan(Theory(A, BLOCKS, 3.0).rate_of_constants)
+    assert rates.fall(rows, 0.5) == pytest.approx(0.6)
+    assert np.isnan(rates.fall(rows[:1], 0.5))
+    knobs = rates.DescentKnobs.checked({"correlation": 0.99})
+    refused("step_size must be below 0.0398", rates.Descent().cases, knobs)
+    assert np.isnan(rates.Theory(A, BLOCKS, 3.0).rate_of_constants)
 
 
 def test_what_is_measured_of_particles_is_the_kl_of_their_moments():
-    known, mean = Theory(A, BLOCKS, 0.1), np.array([0.5, -1.0, 0.2])
+    known, mean = rates.Theory(A, BLOCKS, 0.1), np.array([0.5, -1.0, 0.2])
     factor = np.diag([1.0, 2.0, 0.5])
     factor[2, 0] = 0.3
     particles = RNG.standard_normal((50_000, 3)) @ factor.T + mean

@@ -1,3 +1,6 @@
+"""Files of a run: kinds, refusals, full disks, cancelling; and tables, Python and recipes that repeat it."""
+
+import csv
 import errno
 import importlib.util
 import os
@@ -7,12 +10,19 @@ import tomllib
 from collections import namedtuple
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import pmdviz
+from pmdviz.data.cells import read_cells
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.export import WRITERS, check
+from pmdviz.export.films import UNITS
 from pmdviz.export.options import Look
+from pmdviz.export.writers import table_csv
+from pmdviz.lab.loop.runner import Runner
 from tests.export.conftest import KINDS
 from tests.support.tables import looped, refused
 
@@ -22,7 +32,6 @@ SMALL = {"size": "160x160", "frames": 3}
 
 
 def small(suffix):
-    """Options that make a small file of a kind."""
     given = {"width": 160, "height": 160, "frames": 3}
     return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
 
@@ -104,22 +113,15 @@ def test_a_place_that_cannot_be_written_to_is_said_before_the_work(run, tmp_path
     refused("progress must be a function", run.export, tmp_path / "x.csv", progress=3)
 
 
-def test_a_folder_that_may_not_be_written_to(tmp_path, monkeypatch):
-    monkeypatch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write anywhere
-    refused("may not write to", check, tmp_path / "film.gif", {})
-
-
-Usage = namedtuple("Usage", "total used free")
-
-
-def test_a_disk_that_is_too_full_is_said_before_the_work(run, tmp_path, monkeypatch):
+def test_a_folder_or_a_disk_without_room_is_said_before_the_work_and_later_leaves_no_file(tmp_path, monkeypatch, run):
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "access", lambda path, mode: mode != os.W_OK)  # root may write anywhere
+        refused("may not write to", check, tmp_path / "film.gif", {})
     monkeypatch.setattr(shutil, "disk_usage", lambda path: Usage(10**9, 10**9 - 20_500_000, 20_500_000))
     words = "up to 13.0 MB may be needed, and 20.5 MB are free, 20.0 MB of which are to"
     refused(words, run.export, tmp_path / "film.gif", progress=lambda *share: pytest.fail("it began"))
-    assert run.export(tmp_path / "small.gif", **SMALL).exists()
+    run.export(tmp_path / "small.gif", **SMALL).unlink()
 
-
-def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatch):
     def full(*parts):
         raise OSError(errno.ENOSPC, "No space left on device")
 
@@ -128,6 +130,9 @@ def test_a_disk_that_fills_up_meanwhile_leaves_no_file(run, tmp_path, monkeypatc
     old.write_bytes(b"the old film")
     refused(r"cannot write '.*film.gif': the disk is full", run.export, old, **SMALL)
     assert old.read_bytes() == b"the old film" and [*tmp_path.iterdir()] == [old]
+
+
+Usage = namedtuple("Usage", "total used free")
 
 
 @looped("suffix", [".gif", ".html"])
@@ -161,3 +166,101 @@ def test_a_missing_library_is_said_with_the_cure_before_the_work(tmp_path, monke
         words = f"writing {suffix} needs {module}; to install it: {sys.executable} -m pip install '"
         assert str(error.value).startswith(words)
         assert str(error.value).removeprefix(words).removesuffix("'") in EXTRAS[extra]
+
+
+def read(path):
+    units, *rows = path.read_text(encoding="utf-8").splitlines()
+    names, *values = csv.reader(rows)
+    table = np.array([[float(cell) if cell else np.nan for cell in row] for row in values])
+    return units, dict(zip(names, table.T, strict=True))
+
+
+def test_history_and_particles_are_all_of_them_to_the_last_bit(run, tmp_path):
+    units, columns = read(run.export(tmp_path / "history.csv"))
+    assert columns.keys() == run.history.keys()
+    for name, column in columns.items():
+        np.testing.assert_array_equal(column, run.history[name])
+    assert "tv: 0 to 1" in units and units.startswith("# ")
+    path = run.export(tmp_path / "particles.csv", table="particles")
+    units, columns = read(path)
+    again = read_cells(path.read_bytes())  # what is exported can be brought as a table
+    assert again.names == (*columns,) and np.array_equal(again.columns[0].numbers, run.particles[:, 0])
+    assert [*columns] == ["theta1", "theta2", "weight", "log_density"]
+    np.testing.assert_array_equal(np.stack([columns["theta1"], columns["theta2"]], axis=1), run.particles)
+    np.testing.assert_array_equal(columns["weight"], run.weights)
+    np.testing.assert_allclose(columns["log_density"], run.log_density(run.particles))
+    assert "log_density: nats" in units
+    spins = pmdviz.run(target="ising", method="gibbs", budget=20, budget_unit="evaluations", floor=False)
+    columns = read(spins.export(tmp_path / "spins.csv", table="particles"))[1]
+    assert [*columns][0] == "theta1" and [*columns][-1] == "weight"
+    assert table_csv({"tv": np.array([0.5, np.nan, np.inf]), "n": np.array([1, 2, 3])}).splitlines()[1:] == [
+        "tv,n", "0.5,1", ",2", "inf,3",
+    ]  # fmt: skip
+
+
+@pytest.mark.ci
+@looped("table", ["history", "particles"])
+def test_parquet_holds_the_same_numbers_and_their_units(run, tmp_path, table):
+    parquet = pytest.importorskip("pyarrow.parquet")
+    found = parquet.read_table(run.export(tmp_path / "table.parquet", table=table))
+    same = read(run.export(tmp_path / "table.csv", table=table))[1]
+    assert found.column_names == [*same]
+    for name in same:
+        np.testing.assert_array_equal(found.column(name).to_numpy(), same[name])
+        assert found.schema.field(name).metadata[b"unit"].decode() == UNITS.get(name, "")
+
+
+FEW = {"target_options": {"num_data": 200}, "seed": 5}
+
+
+def stopped(at):
+    """An endless session with knob changes at 30 and 46, stopped at `at`."""
+    session = Session(Recipe(**FEW, num_particles=150, batch_size=20, budget=None))
+    session.advance(30)
+    session.set(eta=1.5)
+    session.advance(at - 30)
+    if at >= 46:
+        session.set(batch_size=10)
+    return session
+
+
+def executed(text):
+    space = {}
+    exec(text, space)  # noqa: S102 - our own lines are what is tested
+    return space["run"]
+
+
+def assert_same(run, session):
+    """Particles, weights and history of a run are those of the session as it stands, bit for bit."""
+    seen = session.run
+    assert run.final.iteration == session.frame.iteration and run.final.visited == session.frame.visited
+    assert run.particles.tobytes() == seen.particles.tobytes() and run.weights.tobytes() == seen.weights.tobytes()
+    for name in set(seen.history) - {"seconds"}:
+        assert run.history[name].tobytes() == seen.history[name].tobytes(), name
+
+
+def test_a_finished_run_keeps_its_budget_and_the_last_row_is_the_frame_that_is_seen():
+    run = pmdviz.run(method="gibbs", budget=500, floor=False, **FEW)
+    assert run.final.visited == 600 and run.to_recipe() == run.recipe
+    session = stopped(43)
+    own, run = session.history.columns["iteration"].tolist(), session.run
+    assert run.history["iteration"].tolist() == [*own, 43] and run.history["tv"][-1] == run.final.metrics["tv"]
+    assert session.history.columns["iteration"].tolist() == own
+    runner = Runner(stopped(46).recipe)
+    runner.advance(3)
+    snapshot = runner.snapshot()
+    assert_same(executed(snapshot.run.to_python()), runner.session)
+    assert np.array_equal(snapshot.history["tv"], runner.session.run.history["tv"])
+
+
+@looped("back", [0, 30])
+def test_after_going_back_the_later_changes_are_in_no_export_but_the_whole(back, tmp_path):
+    session = stopped(46)
+    session.seek(back)
+    run = session.run
+    assert_same(executed(run.export(tmp_path / "seen.py").read_text()), session)
+    seen = Recipe.from_json(run.export(tmp_path / "seen.json").read_text())
+    assert [at for at, _ in seen.changes] == [at for at in (30, 46) if at <= back]
+    whole = Recipe.from_json(run.export(tmp_path / "whole.json", whole=True).read_text())
+    assert whole == run.recipe == session.recipe and [at for at, _ in whole.changes] == [30, 46]
+    assert run.export(tmp_path / "whole.py", whole=True).read_text() == run.recipe.to_python()

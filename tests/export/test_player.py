@@ -1,3 +1,6 @@
+"""The player of a run and of a race, and all other files of a race."""
+
+import csv
 import json
 import re
 
@@ -5,11 +8,18 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.export.films import Film, traces_of
-from pmdviz.export.options import Look
+from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.export import WRITERS
+from pmdviz.export.films import Film, RaceFilm, traces_of
+from pmdviz.export.live import recipes_of
+from pmdviz.export.options import Look, RaceLook
 from pmdviz.export.player import GAP, INSIDE_DOTS, Numbers, Player
 from pmdviz.scenes.columns import INK, LARGEST_DOT
+from pmdviz.scenes.race import tile_columns, tile_picture
+from pmdviz.scenes.stage import SCENES
+from tests.export.conftest import KINDS
 from tests.export.unpacking import merged, opened, unpacked
+from tests.support.tables import looped, refused
 
 
 def test_the_same_array_is_stored_once_and_so_is_a_column_that_grows_when_the_longest_comes_first():
@@ -129,3 +139,130 @@ def test_every_frame_has_its_step_in_numbers_that_add_up_unless_steps_are_left_o
     assert without.insides == [] and not any("inside" in frame for frame in without.payload["frames"])
     plain = without.html()
     assert not without.payload["inside"] and "inside_view = " not in plain and len(plain) < len(text)
+
+
+METHODS = ["pmd:num_particles=150", "smc:num_particles=120,batch_size=100", "sgld:batch_size=150", "svi"]
+PARTS = {"target_options": {"num_data": 300, "sigma_x": 1.5}, "budget": 900}
+
+
+@pytest.fixture(scope="module")
+def race():
+    return pmdviz.race(METHODS, seeds=[4, 2], points=3, **PARTS)
+
+
+@pytest.fixture(scope="module")
+def race_scenes(race):
+    return [*film(race, frames=4).scenes()]
+
+
+def film(race, **options):
+    return RaceFilm(race, RaceLook.checked(options))
+
+
+@looped("suffix", [suffix for suffix in KINDS if suffix not in {".svg", ".pdf", ".mp4"}])  # stills, films: test_export
+def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
+    told, options = [], {"width": 320, "height": 180, "frames": 3}
+    options = {name: value for name, value in options.items() if name in WRITERS[suffix].options}
+    path = race.export(tmp_path / f"race{suffix}", progress=lambda *share: told.append(share), **options)
+    assert path.stat().st_size > 50
+    if "frames" in options:
+        assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
+        assert len(told) > 12, "between any two steps it can be ended"
+
+
+def test_a_live_page_has_the_recipe_of_each_of_two_entrants(race):
+    two = pmdviz.race(METHODS[:2], seeds=[4], points=2, **PARTS)
+    assert recipes_of(film(two)) == [two.recipe.of(one, 4) for one in two.entrants]
+    refused("a live page has one method", recipes_of, film(race))
+
+
+def test_every_frame_shows_all_at_the_same_data_visited(race, race_scenes):
+    """Those who can have taken the first step that reaches the level; the ends are those of the recipes."""
+    alone = {k: pmdviz.Session(race.recipe.of(one, 4)) for k, one in enumerate(race.entrants)}
+    levels = film(race, frames=4).levels
+    assert levels == [0, 300, 600, 900]
+    for level, scene in zip(levels, race_scenes, strict=True):
+        for k, session in alone.items():
+            while session.frame.visited < level and not session.done:
+                session.advance()
+            tile = scene.tiles[k]
+            assert tile.trace["visited"][-1] == tile.visited == session.frame.visited
+            page = tile_columns(session.frame, 4, SCENES["posterior"], (0, 1))
+            for mine, theirs in zip(tile.columns[:3], page[:3], strict=True):
+                assert all(np.array_equal(mine[name], theirs[name], equal_nan=True) for name in theirs)
+            assert tile.state.endswith(f"{session.frame.visited:,} obs.")
+            assert tile.row["tv"] == session.frame.metrics["tv"]
+    assert all(len(tile.trace["visited"]) == 1 for tile in race_scenes[0].tiles)
+    assert race_scenes[0].words.startswith("iteration 0, 0 of 900 observations each")
+    last = {row["method"]: row["tv"] for row in race.rows if row["seed"] == 4}
+    assert [tile.trace["tv"][-1] for tile in race_scenes[-1].tiles] == [*last.values()]
+    assert race_scenes[-1].tiles[1].note == "finished: one pass only"
+
+
+def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands(race, tmp_path):
+    steps = max(int(h["iteration"][-1]) for (_, seed), h in race.histories.items() if seed == 4)
+    assert steps >= 9 and film(race).frames == min(100, steps + 1)
+    assert film(race, frames=5).levels == [0, 225, 450, 675, 900] and film(race, every=400).levels == [0, 400, 800, 900]
+    for options, words in (
+        ({"frames": steps + 2}, f"frames must be at most {steps + 1:,} (iterations 0 to {steps}"),
+        ({"traces": "ess"}, "traces: ess is unavailable for all methods of this race; available: tv, kl_forward, kl_"),
+        ({"traces": "es"}, "unknown value of traces: 'es'; did you mean 'ess'"),
+        ({"seeds": 3}, "unknown export option of a race 'seeds'"),
+    ):
+        refused(words, race.export, tmp_path / "race.gif", **options)
+    long = film(pmdviz.race(["pmd:num_particles=9"], budget=20_000), every=1)
+    refused("a film has at most 2,000 frames; every=1 gives 20,001: take every=11 or more", lambda: long.frames)
+    live = Race(RaceRecipe.checked(METHODS, seeds=[4], **PARTS), metrics_every=1)
+    live.advance(400)
+    histories = {(e.label, 4): s.run.history for e, s in zip(live.recipe.entrants, live.sessions, strict=True)}
+    *_, last = film(pmdviz.RaceResult(race.recipe, race.rows, histories), frames=3).scenes()
+    assert [tile.visited for tile in last.tiles] == live.visited
+    assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
+
+
+def test_the_player_holds_every_frame_of_every_tile(race, race_scenes):
+    made = film(race, clock="density_evaluations")
+    page = Player(made, race_scenes)
+    payload, frame = page.payload, page.payload["frames"][2]
+    drawn = [tile_picture(race_scenes[2], k, made.look.layers) for k in range(4)]
+    for k, (expected, tile) in enumerate(zip(drawn, race_scenes[2].tiles, strict=True)):
+        picture = opened(payload, frame, k)
+        assert payload["titles"][k] == tile.title and frame["states"][k] == tile.state
+        assert picture["marks"]["approximate"]["role"] == f"entrant-{k}" and picture["x"]["ticks"] == []
+        for key, names in (("particles", ("x", "y", "size")), ("approximate", ("x", "y"))):
+            for name in names:
+                found = picture["marks"][key]["columns"][name]
+                np.testing.assert_allclose(found, expected.marks[key].columns[name], atol=1e-3)
+    lines = [opened(payload, frame, 4)["marks"][f"line-{k}"]["columns"]["value"] for k in range(4)]
+    known = [np.isfinite(tile.trace["tv"]).sum() for tile in race_scenes[2].tiles]  # a chain of one draw has none
+    assert [*map(len, lines)] == known
+    one, two = ([merged(payload["pictures"][1], each["pictures"][1])][0] for each in payload["frames"][-2:])
+    assert one == two  # one that has ended is stored once
+    text = page.html()
+    assert "import pmdviz" in text and "density_evaluations" in json.dumps(payload) and "approximate" in text
+
+
+def read(path):
+    units, *rows = path.read_text(encoding="utf-8").splitlines()
+    return units, [*csv.DictReader(rows)]
+
+
+@pytest.mark.ci
+def test_rows_and_histories_as_tables(race, tmp_path):
+    units, rows = read(race.export(tmp_path / "rows.csv"))
+    assert [(row["method"], int(row["seed"])) for row in rows] == [(row["method"], row["seed"]) for row in race.rows]
+    for row, true in zip(rows, race.rows, strict=True):
+        assert float(row["tv"]) == true["tv"] and int(row["visited"]) == true["visited"]
+        assert [float(row[f"mode_mass{k + 1}"]) for k in range(len(true["mode_masses"]))] == true["mode_masses"]
+    assert "tv: 0 to 1" in units
+    histories = read(race.export(tmp_path / "histories.csv", table="histories"))[1]
+    parquet = pytest.importorskip("pyarrow.parquet")
+    found = parquet.read_table(race.export(tmp_path / "histories.parquet", table="histories")).to_pydict()
+    assert found["method"] == [row["method"] for row in histories]
+    at = 0
+    for (label, seed), history in race.histories.items():
+        part = slice(at, at := at + len(history["iteration"]))
+        assert set(found["method"][part]) == {label} and set(found["seed"][part]) == {seed}
+        np.testing.assert_array_equal(found["tv"][part], history["tv"])
+        assert [float(row["visited"]) for row in histories[part]] == history["visited"].tolist()
+    assert at == len(histories)

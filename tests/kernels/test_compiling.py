@@ -1,17 +1,37 @@
-"""The queue of the background compile, its processes, and a computer without a folder for compiled kernels."""
+"""What is compiled and when, and what no kernel computes with."""
 
+import ast
+import inspect
 import os
 import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from pmdviz.kernels import compiling
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.session import Session
+from pmdviz.kernels import chains, clusters, compiling, grid, jit, kde, likelihoods, mixture, resampling, spins, stein
+from pmdviz.kernels.chains import logistic_block_gradient
+from pmdviz.kernels.clusters import median_distance, pooled_local_covariance
 from pmdviz.kernels.compiling import Call, Compiler, NotCached, Process, calls, only_loading
-from pmdviz.kernels.jit import DEFAULT
-from pmdviz.kernels.resampling import _top
+from pmdviz.kernels.gaussian_processes import factorised, gp_log_marginal, tilted
+from pmdviz.kernels.grid import kde_on_grid, kde_on_line
+from pmdviz.kernels.jit import DEFAULT, EXP_OPTIONS, OVERLOAD
+from pmdviz.kernels.kde import kde_log_density
+from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS
+from pmdviz.kernels.mixture import component_shares, gaussian_mixture_log_density, mixture_log_likelihood, weighted_sums
+from pmdviz.kernels.networks import LayeredShape, NetShape, net_log_likelihood, regression_gradient
+from pmdviz.kernels.resampling import _top, multinomial, residual, stratified, systematic, thinned
+from pmdviz.kernels.spins import block_gibbs, ising_log_density, mixture_sweep, through_bonds
+from pmdviz.kernels.topics import shares_of
+from pmdviz.lab.loop.runner import Runner
+from pmdviz.methods import METHODS
+from pmdviz.targets import TARGETS
+from tests.support.tables import looped
 
 ROOT = Path(__file__).parents[2]
 PATIENCE_S = 60
@@ -114,3 +134,202 @@ def test_without_a_folder_for_them_kernels_are_kept_in_a_temporary_one(tmp_path)
     assert done.returncode == 0, done.stderr
     assert "in a temporary folder" in done.stderr and "NUMBA_CACHE_DIR" in done.stderr and done.stderr.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["file"], "the temporary folder is removed"
+
+
+MODULES = compiling.compiled_modules()
+
+
+def compiled_functions():
+    found = ((f"{module.__name__}.{name}", item) for module in MODULES for name, item in vars(module).items())
+    return {name: item for name, item in found if hasattr(item, "py_func")}
+
+
+def signatures():
+    return {name: list(item.signatures) for name, item in compiled_functions().items()}
+
+
+@looped("writeable", [True, False])
+def test_no_type_of_argument_is_left_to_compile(writeable):
+    for call in compiling.calls():
+        call.make()
+    before = signatures()
+    arrays = {dim: np.random.default_rng(dim).normal(size=(70, dim)) for dim in (1, 2, 3, 5)}
+    weights, axis, centres = np.full(70, 1 / 70), np.linspace(-1, 1, 40), np.arange(3)
+    for array in (*arrays.values(), weights, axis, centres):
+        array.setflags(write=writeable)
+    for dim, x in arrays.items():
+        kde.kde_log_density(x, np.log(weights), np.eye(dim), x * 100)
+        kde.kde_log_density(x, np.log(weights), np.eye(dim), x, single=True)
+        clusters.pooled_local_covariance(x, weights, centres, np.ones(dim), 7)
+        likelihoods.gaussian_log_likelihood(x, x[:9], 1.0)
+        likelihoods.gaussian_grad_log_likelihood(x, x[::2], 1.0)
+    for cholesky in (np.eye(2), np.array([[0.4, 0], [0.38, 0.02]])):
+        grid.kde_on_grid(arrays[2], weights, cholesky, axis, axis[::-1][::-1])
+    grid.kde_on_line(arrays[1], weights, np.eye(1), axis)
+    resampling.systematic(weights, 60, 0)
+    for way in (resampling.stratified, resampling.residual, resampling.multinomial):
+        way(weights, weights[:60])
+    resampling.thinned(arrays[3], 35, weights[:35])
+    mixture.mixture_log_likelihood(arrays[2], weights, 1, 1)
+    mixture.mixture_log_likelihood(arrays[2][:1], weights, 1, 1)
+    mixture.mixture_grad_log_likelihood(arrays[2][:1], weights, 1, 1)
+    mixture.mixture_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0.5)
+    spins.mixture_sweep(arrays[2][0], weights, 1, 0.5, 2.0, weights, arrays[2][1])
+    clusters.median_distance(arrays[3])
+    likelihoods.bimodal_log_likelihood(arrays[1], weights, 1)
+    likelihoods.banana_log_likelihood(arrays[2], weights, 1, 1)
+    likelihoods.banana_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0)
+    likelihoods.bimodal_grad_log_likelihood(arrays[5][:, 2:3], weights, 1.0)
+    model, x, one = mixture.mixture_model(1.0, 70, 1.0, 0.5), weights, arrays[2][:1]
+    chains.langevin(model, one[0], arrays[5], (1, 1, 1, 0), arrays[2], one[0] + 9)
+    chains.hamiltonian(model, x, (one[0], 0, one[0]), one, np.ones(1, int), weights[:1], 1, one[0], one[0] + 9, 1)
+    chains.uniforms_of(x)
+    assert signatures() == before
+
+
+@pytest.mark.nightly
+def test_no_kernel_reads_or_writes_outside_of_its_arrays(tmp_path):
+    """The tests of the kernels again, with every index checked."""
+    names = "discrete gaussian_processes kde likelihoods resampling stein".split()
+    files = [f"tests/kernels/test_{name}.py" for name in names]
+    code = f"import numba, pytest; assert numba.config.BOUNDSCHECK == 1; raise SystemExit(pytest.main({files!r}))"
+    checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
+    places = {
+        "NUMBA_CACHE_DIR": str(tmp_path),
+        "PYTHONPATH": str(ROOT),
+        "PYTEST_ADDOPTS": "-x -n 0 -p no:cacheprovider",
+    }
+    command = {"args": [sys.executable, "-c", code], "env": {**os.environ, **checked, **places}, "cwd": ROOT}
+    done = subprocess.run(**command, capture_output=True, text=True, timeout=1800)
+    assert done.returncode == 0, done.stdout[-2000:]
+
+
+def missing(target, method):
+    recipe = Recipe(target, method)
+    for item in compiled_functions().values():
+        item._reset_overloads()
+    for call in compiling.calls():
+        if call.group in recipe.kernel_groups:
+            call.make()
+    before = signatures()
+    session = Session(recipe)
+    session.advance(1)
+    session.advance(1)
+    session.frame.metrics  # noqa: B018, computed when asked for
+    Runner(session).snapshot()
+    after = signatures()
+    return {name: after[name] for name in after if after[name] != before[name]}
+
+
+def test_the_default_run_needs_no_more_than_its_group():
+    assert Recipe().kernel_groups[0] == compiling.DEFAULT
+    assert missing("mixture", "pmd") == {}
+
+
+def test_targets_methods_and_knobs_name_groups_that_there_are():
+    known = set(compiling.all_groups())
+    named = {group for one in (*TARGETS.values(), *METHODS.values()) for group in one.kernel_groups}
+    named |= {group for values in compiling.VALUES.values() for group in values} | set(compiling.FIT_GROUPS)
+    chains = {method.chain_kernels for method in METHODS.values()} - {""}
+    named |= {group for group in known if group.split(",")[0] in chains}
+    assert named <= known
+    of_dimensions = {jit.in_dimensions(dim) for dim in (1, 2, 3, 5)}
+    assert known - named - of_dimensions <= {"oblique", "many particles"}, "no run waits for it"
+
+
+REDUCTIONS = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"}
+
+
+def faults_of(source, options):
+    """What would depend on what was compiled before: calls, whole exponents, sums of arrays with fast mathematics.
+
+    Numba compiles a whole exponent and a reduction once a process, with the flags of whoever comes first.
+    """
+    nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
+    faults = [] if options.get("forceinline") else ["not inlined where another function calls it"]
+    powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
+    faults += [ast.unparse(node) for node in powers if isinstance(getattr(node.right, "value", 0.5), int)]
+    called = [node.func for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)]
+    return faults + [ast.unparse(one) for one in called if options.get("fastmath") and one.attr in REDUCTIONS]
+
+
+def test_no_compiled_function_depends_on_what_was_compiled_before():
+    found = {name: (item.py_func, item.targetoptions) for name, item in compiled_functions().items()}
+    found |= {one.__name__: (one, OVERLOAD) for one in (*LOG_JOINTS.values(), *GRADIENTS.values())}
+    assert len(found) > 200 and EXP_OPTIONS["forceinline"]
+    faults = {name: faults_of(inspect.getsource(function), options) for name, (function, options) in found.items()}
+    assert {name: words for name, words in faults.items() if words} == {}
+
+
+ZERO, ONE, EYE, NAN = np.zeros, np.ones, np.eye(2), np.full((3, 2), np.nan)
+PAIR = ZERO((3, 2))  # three points in the plane
+NET, LAYERS = NetShape(2, 1, 2, 1.0, 1.0), LayeredShape((3, 2, 1), False, True)
+DOCUMENT = np.array([[0, 1, 2]]), np.array([0, 1], np.int32), np.array([1, 1], np.int32)
+INDUCING = ZERO((1, 2, 1)), factorised(ZERO((1, 2, 1))), ZERO((1, 2, 3))
+
+# Words of the message, the kernel, and what it is given.
+REFUSED = [
+    ("x must", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE((3, 1)), 1.0)),
+    ("sigma_x", likelihoods.bimodal_log_likelihood, (ZERO((2, 1)), ONE(3), 0.0)),
+    ("x must", likelihoods.gaussian_log_likelihood, (ZERO((2, 2)), NAN, 1.0)),
+    ("p must", mixture_log_likelihood, (ZERO((2, 2)), ONE(3), 1.0, 1.1)),
+    ("points must have shape", gaussian_mixture_log_density, (ZERO((3, 3)), EYE, ZERO(2), 1.0)),
+    ("at least one component", gaussian_mixture_log_density, (PAIR, ZERO((0, 2)), ZERO(0), 1.0)),
+    ("log_weights must be finite", gaussian_mixture_log_density, (PAIR, EYE, np.array([0, -np.inf]), 1.0)),
+    ("variance must be finite and above 0", gaussian_mixture_log_density, (PAIR, EYE, ZERO(2), 0.0)),
+    ("theta must have shape", net_log_likelihood, (ONE((1, 3)), ZERO((1, 3)), NET, True)),
+    ("a class from 0 to 1", net_log_likelihood, (ONE((1, 4)), np.array([[0.0, 0.0, 9.0]]), NET, True)),
+    ("weights must be finite", regression_gradient, (ONE((1, LAYERS.dim)) * np.nan, ZERO((1, 4)), LAYERS)),
+    ("a class, 0 or 1", regression_gradient, (ONE((1, LAYERS.dim)), np.full((1, 4), 9.0), LAYERS)),
+    ("classes must be -1 or 1", gp_log_marginal, (ZERO((1, 3)), PAIR, np.array([0.0, 1.0, 1.0]))),
+    ("features must be finite", gp_log_marginal, (ZERO((1, 3)), NAN, ONE(3))),
+    ("states must have shape", ising_log_density, (ONE((1, 3)), 2, 0.3, 0.0)),
+    ("rows must have shape", likelihoods.linear_log_likelihood, (ONE((2, 3)), ONE((2, 5)), 1.0)),
+    ("must be 0 or 1", likelihoods.logistic_log_likelihood, (ONE((1, 1)), np.array([[1.0, 2.0]]))),
+    ("own must have shape", logistic_block_gradient, (ZERO((2, 2)), ZERO((3, 2)), np.array([0]), ZERO((4, 3)))),
+    ("sds must be above 0", component_shares, (PAIR, ZERO(1), ZERO((1, 2)), ZERO((1, 2)), ZERO(3))),
+    ("a row for each of 3 points", weighted_sums, (PAIR, ZERO((1, 2)), ONE((1, 2)), ONE((2, 1)), ONE(3))),
+    ("two points", median_distance, (ZERO((1, 2)),)),
+    ("below the 3 pairs", median_distance, (np.arange(3.0)[:, None], 3)),
+    ("p must be in", mixture_sweep, (ZERO(2), ZERO(1), 1.0, 0.0, 1.0, ZERO(1), ZERO(2))),
+    ("uniforms must have shape", mixture_sweep, (ZERO(2), ZERO(1), 1.0, 0.5, 1.0, ZERO(2), ZERO(2))),
+    ("gx must be", kde_on_grid, (PAIR, ZERO(3), EYE, [0.0, 1.0, 3.0], [0.0, 1.0])),
+    (r"\(m, 1\)", kde_on_line, (PAIR, ZERO(3), EYE, np.arange(3.0))),
+    ("cholesky must have shape", kde_log_density, (ZERO((3, 3)), ZERO(3), EYE, ZERO((4, 2)))),
+    ("particles must be finite", kde_log_density, (NAN, ZERO(3), EYE, ZERO((4, 2)))),
+    ("log_weights must be finite", kde_log_density, (PAIR, np.array([0, 0, np.inf]), EYE, ZERO((4, 2)))),
+    ("no particle has a weight", kde_log_density, (PAIR, np.full(3, -np.inf), EYE, ZERO((4, 2)))),
+    ("positive diagonal", kde_log_density, (PAIR, ZERO(3), ZERO((2, 2)), ZERO((4, 2)))),
+    ("points must be finite", kde_log_density, (PAIR, ZERO(3), EYE, np.full((4, 2), np.inf))),
+    ("centres", pooled_local_covariance, (PAIR, ONE(3), np.array([3]), ONE(2), 2)),
+    ("num_neighbours|particles", pooled_local_covariance, (PAIR, ONE(3), np.array([0]), ONE(2), 4)),
+    ("weights", pooled_local_covariance, (PAIR, -ONE(3), np.array([0]), ONE(2), 2)),
+    ("scale", pooled_local_covariance, (PAIR, ONE(3), np.array([0]), np.array([1.0, 0.0]), 2)),
+    *(("weights", systematic, (np.array(w), 1, 0.5)) for w in ([], [0.0], [-0.1, 1.1], [np.nan, 1.0], [np.inf, 1.0])),
+    *(("systematic", systematic, (ONE(1), n, u)) for n, u in ((0, 0.5), (1, 1.0), (1, -0.1), (1, np.nan))),
+    *(("weights", way, (np.array([-1.0, 2.0]), np.array([0.5]))) for way in (stratified, residual, multinomial)),
+    *(("resampling", way, (ONE(1), np.array([1.0]))) for way in (stratified, residual, multinomial)),
+    ("rows must be finite", tilted, (*INDUCING, np.array([[np.nan, 1.0]]), 1.0, 1.0, 0.1, True)),
+    ("noise must be finite and above 0", tilted, (*INDUCING, ONE((1, 2)), 1.0, 1.0, 0.0, True)),
+    ("do not fit weights", block_gibbs, (ONE((2, 3)), ONE((2, 1)), ONE(2), ONE(1), ONE((1, 2, 3)))),
+    ("power of two rows, not 3", through_bonds, (ONE((3, 2)), ONE(3), 0.1)),
+    ("shape", stein.stein_matrix, (PAIR, EYE, 1.0)),
+    ("scores must be finite", stein.matched_force, (PAIR, NAN, ONE(3), 1.0)),
+    ("log_masses must be finite", stein.soft_means, (PAIR, PAIR, np.array([0.0, -np.inf, 0.0]), 1.0)),
+    ("must be finite", stein.transport, (NAN, PAIR, PAIR, 1.0)),
+    ("h must be finite and above 0", stein.transport, (PAIR, PAIR, PAIR, np.nan)),
+    ("must be finite", stein.log_determinants, (np.full((1, 2, 2), np.inf), 1.0)),
+    *(("must be finite", force, (PAIR, NAN, 1.0)) for force in (stein.stein_force, stein.imq_force)),
+    ("shape", stein.stein_force, (PAIR, EYE, 1.0)),
+    ("weights must be at least 0", stein.stein_force, (PAIR, PAIR, 1.0, np.array([0.5, 0.6, -0.1]))),
+    *(("candidates|u must", thinned, (ZERO((6, 2)), n, u)) for n, u in ((4, ZERO(4)), (0, ZERO(0)), (2, ONE(2)))),
+    ("finite", thinned, (np.array([[0.0], [np.nan]]), 1, ZERO(1))),
+    ("alpha must be finite and above 0", shares_of, (ONE((1, 2, 2)), DOCUMENT, 0.0)),
+    ("must point into the 2 pairs", shares_of, (ONE((1, 2, 2)), (DOCUMENT[0] + 4, *DOCUMENT[1:]), 0.5)),
+]  # fmt: skip
+
+
+@looped("words, kernel, given", REFUSED)
+def test_what_cannot_be_used_is_refused(words, kernel, given):
+    with pytest.raises(ValueError, match=words):
+        kernel(*given)

@@ -1,12 +1,17 @@
+"""Kernel densities, on grids too, and the exponential in them, in extended precision."""
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy.special import logsumexp
 
 from pmdviz.kernels import grid, kde
 from pmdviz.kernels.grid import kde_on_grid, kde_on_line
+from pmdviz.kernels.jit import exp2, exp2_32, exp2_64, exp64, fast_jit
 from pmdviz.kernels.kde import kde_log_density, kernels_of, leave_one_out, whiten
 from pmdviz.kernels.mixture import component_shares, weighted_sums
-from tests.kernels.naive import log_density, random_kernel, weighted
+from tests.kernels.naive import LONG, log_density, random_kernel, weighted
 from tests.support.tables import looped
 
 
@@ -19,11 +24,22 @@ def test_against_the_formula_in_extended_precision(num, dim, rng):
     np.testing.assert_allclose(kde_log_density(particles, log_weights, cholesky, points), truth, rtol=1e-12, atol=1e-12)
 
 
-def test_more_than_one_tile(rng):
+def test_tiles_tiny_weights_weights_of_zero_and_far_origins_lose_no_digits(rng):
     particles, log_weights = weighted(rng, 2 * kde.TILE + 1, 2)
     truth = log_density(particles, log_weights, np.eye(2), particles[:9])
     result = kde_log_density(particles, log_weights, np.eye(2), particles[:9])
     np.testing.assert_allclose(result, truth, rtol=1e-12)
+    particles, log_weights, points = np.array([[0.0], [1e3]]), np.array([0.0, -2000.0]), np.array([[1e3], [1e3 + 1]])
+    result = kde_log_density(particles, log_weights, np.eye(1), points)
+    np.testing.assert_allclose(result, [-2000 - 0.5 * np.log(2 * np.pi), -2000.5 - 0.5 * np.log(2 * np.pi)], rtol=1e-14)
+    particles = 1e8 + np.round(rng.normal(size=(200, 2)) * 1e-3, 6)
+    points, log_weights = particles[:50] + 2**-12, np.full(200, -np.log(200))
+    cholesky = np.array([[1e-3, 0], [5e-4, 2e-4]])
+    truth = log_density(particles, log_weights, cholesky, points)
+    np.testing.assert_allclose(kde_log_density(particles, log_weights, cholesky, points), truth, atol=1e-10)
+    few = np.where(np.arange(200) < 5, log_weights, -np.inf)
+    of_few = kde_log_density(particles[:5], log_weights[:5], cholesky, points)
+    np.testing.assert_array_equal(kde_log_density(particles, few, cholesky, points), of_few)
 
 
 @looped("dim", [1, 2, 3, 5])
@@ -35,23 +51,6 @@ def test_far_away_the_density_is_exact(dim, distance, rng):
     for cholesky in (random_kernel(rng, dim), np.eye(dim)):
         truth = log_density(particles, log_weights, cholesky, points)
         np.testing.assert_allclose(kde_log_density(particles, log_weights, cholesky, points), truth, rtol=1e-12)
-
-
-def test_a_particle_of_tiny_weight_rules_its_own_neighbourhood():
-    particles, log_weights, points = np.array([[0.0], [1e3]]), np.array([0.0, -2000.0]), np.array([[1e3], [1e3 + 1]])
-    result = kde_log_density(particles, log_weights, np.eye(1), points)
-    np.testing.assert_allclose(result, [-2000 - 0.5 * np.log(2 * np.pi), -2000.5 - 0.5 * np.log(2 * np.pi)], rtol=1e-14)
-
-
-def test_particles_of_weight_zero_are_ignored_and_far_from_the_origin_no_digits_are_lost(rng):
-    particles = 1e8 + np.round(rng.normal(size=(200, 2)) * 1e-3, 6)
-    points, log_weights = particles[:50] + 2**-12, np.full(200, -np.log(200))
-    cholesky = np.array([[1e-3, 0], [5e-4, 2e-4]])
-    truth = log_density(particles, log_weights, cholesky, points)
-    np.testing.assert_allclose(kde_log_density(particles, log_weights, cholesky, points), truth, atol=1e-10)
-    few = np.where(np.arange(200) < 5, log_weights, -np.inf)
-    of_few = kde_log_density(particles[:5], log_weights[:5], cholesky, points)
-    np.testing.assert_array_equal(kde_log_density(particles, few, cholesky, points), of_few)
 
 
 @looped("dim", [1, 2, 3, 4, 5, 10])
@@ -93,12 +92,6 @@ def exact(particles, log_weights, cholesky, gx, gy):
     return np.exp(kde_log_density(particles, log_weights, cholesky, points)).reshape(gy.size, gx.size)
 
 
-def assert_exact(result, truth, log_weights, cholesky):
-    """Relative 1e-12, and what the skipped cells may lack: 1.3e-14 of each particle's own peak."""
-    left_out = 1.3e-14 * np.exp(log_weights).sum() / (2 * np.pi * np.diagonal(cholesky).prod())
-    np.testing.assert_allclose(result, truth, rtol=1e-12, atol=left_out)
-
-
 WAYS = {"as chosen": grid.MAX_FACTOR, "rows": -1.0, "blocks": np.inf}
 # The factors of a long oblique kernel overflow: it is never given to the blocks.
 CASES = [(kernel, way) for kernel in KERNELS for way in WAYS if not ("long" in kernel and way == "blocks")]
@@ -111,7 +104,10 @@ def test_against_the_log_density(kernel, way, num, rng, monkeypatch):
     particles, log_weights = weighted(rng, num, 2)
     particles = particles * 1.5 + 0.5  # some lie outside the box
     truth = exact(particles, log_weights, KERNELS[kernel], GX, GY)
-    assert_exact(kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY), truth, log_weights, KERNELS[kernel])
+    found = kde_on_grid(particles, log_weights, KERNELS[kernel], GX, GY)
+    # The skipped cells may lack 1.3e-14 of each particle's own peak.
+    left_out = 1.3e-14 * np.exp(log_weights).sum() / (2 * np.pi * np.diagonal(KERNELS[kernel]).prod())
+    np.testing.assert_allclose(found, truth, rtol=1e-12, atol=left_out)
 
 
 @looped("num", [1, 2, 65, 1500])
@@ -204,3 +200,42 @@ def test_a_particle_of_weight_zero_is_no_kernel_and_far_points_are_for_the_exact
     np.testing.assert_allclose(exact, without_own(*given, 0.5), rtol=1e-12)
     with pytest.raises(ValueError, match="columns"):
         made_ready(given[0] * np.nan, *given[1:])
+
+
+@fast_jit
+def fill(x, out, power):
+    for i in range(x.size):
+        out[i] = exp2(x[i]) if power else exp64(x[i])
+
+
+def filled(x, power):
+    out = np.empty_like(x)
+    fill(x, out, power)
+    return out
+
+
+def test_relative_error_over_the_whole_range():
+    x = np.concatenate([-np.linspace(0, 707.9, 50_001), -np.geomspace(1e-300, 700, 5_001)])
+    assert np.abs(filled(x, False) / np.exp(x.astype(LONG)) - 1).max() < 6e-16
+
+
+@given(st.floats(-1e308, -708.0))
+def test_clamped_far_below(x):
+    assert exp64(x) == exp64(-708.0) > 0.0
+
+
+@looped("dtype, lowest, tolerance", [(np.float64, 1020.9, 6e-16), (np.float32, 124.9, 2e-7)])
+def test_powers_of_two_over_the_whole_range(dtype, lowest, tolerance):
+    x = np.concatenate([-np.linspace(0, lowest, 50_001), -np.geomspace(1e-30, 100, 5_001), np.linspace(0, 100, 999)])
+    x = x.astype(dtype)
+    found = filled(x, True)
+    assert found.dtype == dtype
+    assert np.abs(found.astype(LONG) / np.exp2(x.astype(LONG)) - 1).max() < tolerance
+
+
+@looped("function, lowest", [(exp2_64, -1021.0), (exp2_32, np.float32(-125.0))])
+def test_powers_of_two_at_the_ends(function, lowest):
+    one = type(lowest)(1.0)
+    assert function(0 * one) == function(-0.0 * one) == 1.0
+    assert function(-one) == 0.5
+    assert function(lowest) == function(lowest * one * 1000) == 2.0 ** float(lowest)

@@ -1,19 +1,22 @@
-"""Likelihoods of small targets, mixtures and volatility: values by formula, gradients by differences, extremes."""
+"""Likelihoods, nets and chains on them: values by formula, gradients by differences, extremes."""
+
+from statistics import NormalDist
 
 import numpy as np
 from scipy import stats
 from scipy.special import expit, log_expit, logsumexp
 from scipy.stats import norm
 
-from pmdviz.kernels import likelihoods, mixture
+from pmdviz.kernels import likelihoods, mixture, networks
 from pmdviz.kernels import likelihoods as v
-from pmdviz.kernels.chains import logistic_block_gradient
+from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, uniforms_of
 from pmdviz.kernels.mixture import (
     gaussian_mixture_grad_log_density,
     gaussian_mixture_log_density,
     mixture_grad_log_likelihood,
     mixture_log_likelihood,
 )
+from pmdviz.targets import make_target
 from tests.kernels.naive import LONG, differences, log_normal
 from tests.support.tables import looped
 
@@ -220,3 +223,139 @@ def test_a_sweep_keeps_the_posterior_of_the_path(count):
         error = means.std(axis=0, ddof=1) / np.sqrt(len(means))
         assert (np.abs(means.mean(axis=0) - mass @ grid**power) < 4 * error).all()
         assert (error < 0.05).all()
+
+
+SHAPES = [
+    networks.NetShape(5, 4, 3, 2.0, 3.0),
+    networks.NetShape(1, 1, 2, 0.5, 1.0),
+    networks.NetShape(7, 9, 10, 5.0, 0.7),
+]
+
+
+def drawn(shape, hard, m=4, n=6, seed=0):
+    rng = np.random.default_rng(seed)
+    theta = rng.uniform(-1, 1, (m, shape.dim))
+    rows = np.column_stack([rng.uniform(-1, 1, (n, shape.inputs)), rng.integers(shape.classes, size=n)])
+    return (np.where(theta >= 0, 1.0, -1.0) if hard else theta), rows
+
+
+def naive(theta, rows, shape, hard):
+    cut = shape.inputs * shape.hidden
+    first, second = theta[:, :cut].reshape(-1, shape.inputs, shape.hidden), theta[:, cut:]
+    a = shape.steepness / np.sqrt(shape.inputs) * (rows[:, :-1] @ first)
+    units = np.where(a >= 0, 1.0, -1.0) if hard else np.tanh(a)
+    second = second.reshape(-1, shape.classes, shape.hidden)
+    logits = shape.scale / np.sqrt(shape.hidden) * units @ np.swapaxes(second, 1, 2)
+    return logits - np.log(np.exp(logits).sum(axis=2, keepdims=True))
+
+
+@looped("hard", [True, False])
+@looped("shape", SHAPES)
+def test_forward_is_the_formula(shape, hard):
+    theta, rows = drawn(shape, hard)
+    expected = naive(theta, rows, shape, hard)
+    np.testing.assert_allclose(networks.net_log_probabilities(theta, rows, shape, hard), expected, atol=1e-12)
+    of_row = expected[:, np.arange(len(rows)), rows[:, -1].astype(int)]
+    np.testing.assert_allclose(networks.net_log_likelihood(theta, rows, shape, hard), of_row.sum(axis=1), atol=1e-11)
+
+
+@looped("shape", SHAPES)
+def test_a_hard_gradient_passes_through_signs_as_through_clipped_identities(shape):
+    theta, rows = drawn(shape, hard=True)
+    cut, labels = shape.inputs * shape.hidden, rows[:, -1].astype(int)
+    first, second = theta[:, :cut].reshape(-1, shape.inputs, shape.hidden), theta[:, cut:]
+    second, factor = second.reshape(-1, shape.classes, shape.hidden), shape.steepness / np.sqrt(shape.inputs)
+    a = factor * (rows[:, :-1] @ first)
+    slopes = np.eye(shape.classes)[labels] - np.exp(naive(theta, rows, shape, True))
+    slopes = shape.scale / np.sqrt(shape.hidden) * slopes
+    pulls = slopes @ second * factor * (np.abs(a) <= 1)
+    into_first = np.einsum("nf,mnh->mfh", rows[:, :-1], pulls).reshape(len(theta), -1)
+    into_second = np.einsum("mnk,mnh->mkh", slopes, np.where(a >= 0, 1.0, -1.0)).reshape(len(theta), -1)
+    expected = np.concatenate([into_first, into_second], axis=1)
+    np.testing.assert_allclose(networks.net_gradient(theta, rows, shape, True), expected, atol=1e-12)
+
+
+def test_a_unit_at_zero_counts_as_one_and_far_from_zero_classes_and_units_stay_numbers():
+    shape = networks.NetShape(2, 1, 2, 1.0, 1.0)
+    theta = np.array([[1.0, -1.0, 1.0, -1.0]])  # V = (1, -1), so that equal inputs cancel
+    found = networks.net_log_probabilities(theta, np.array([[0.5, 0.5, 0.0]]), shape, True)[0, 0]
+    np.testing.assert_allclose(found[0] - found[1], 2.0)
+    shape = networks.LayeredShape((1, 1, 1), False, True)
+    weights = np.array([[1e4, 0.0, 1e4, 0.0], [-1e4, 0.0, 1e4, 0.0]])
+    found = networks.regression_fit(weights, np.array([[1.0, 1.0], [-1.0, 0.0]]), shape)
+    np.testing.assert_allclose(found, [0.0, -2e4], atol=1e-12)
+
+
+SHAPES_OF_LAYERS = [
+    networks.LayeredShape(sizes, relu, binary)
+    for sizes in ((1, 1, 1), (3, 4, 1), (5, 3, 2, 1), (2, 3, 4, 2, 1))
+    for relu in (False, True)
+    for binary in (False, True)
+]
+
+
+def drawn_layers(shape, m=3, n=7, seed=0):
+    rng = np.random.default_rng(seed)
+    weights, x = rng.standard_normal((m, shape.dim)), rng.standard_normal((n, shape.sizes[0]))
+    return weights, np.column_stack([x, rng.integers(2, size=n) if shape.binary else rng.standard_normal(n)])
+
+
+def naive_layers(weights, x, shape):
+    found = []
+    for net in weights:
+        values, rest = x, net
+        for layer, (narrow, wide) in enumerate(zip(shape.sizes[:-1], shape.sizes[1:], strict=True), 2):
+            matrix, biases, rest = rest[: narrow * wide], rest[narrow * wide :][:wide], rest[(narrow + 1) * wide :]
+            values = values @ matrix.reshape(narrow, wide) + biases
+            if layer < len(shape.sizes):
+                values = np.maximum(values, 0) if shape.relu else np.tanh(values)
+        found.append(values[:, 0])
+    return np.stack(found)
+
+
+@looped("shape", SHAPES_OF_LAYERS)
+@looped("n", [1, 7, networks.TILE, networks.TILE + 1])
+def test_outputs_and_fit_are_the_formula(shape, n):
+    weights, rows = drawn_layers(shape, n=n)
+    eta, y = naive_layers(weights, rows[:, :-1], shape), rows[:, -1]
+    np.testing.assert_allclose(networks.regression_outputs(weights, rows[:, :-1], shape), eta, atol=1e-12)
+    fit = (y * eta - np.log1p(np.exp(eta)) if shape.binary else (y - eta) ** 2).sum(axis=1)
+    np.testing.assert_allclose(networks.regression_fit(weights, rows, shape), fit, rtol=1e-11, atol=1e-12)
+
+
+@looped("shape", SHAPES_OF_LAYERS)
+def test_the_gradient_is_that_of_the_fit(shape):
+    weights, rows = drawn_layers(shape, n=networks.TILE + 3, seed=1)
+    gradient, fit = networks.regression_gradient(weights, rows, shape)
+    slope = differences(lambda w: networks.regression_fit(w, rows, shape), weights, 1e-6)
+    np.testing.assert_allclose(gradient, (1.0 if shape.binary else -0.5) * slope, rtol=2e-5, atol=2e-5)
+    np.testing.assert_array_equal(fit, networks.regression_fit(weights, rows, shape))
+
+
+SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
+FAR = 1e6
+
+
+def test_steps_stop_where_one_goes_too_far_and_a_trajectory_that_diverges_is_refused(rng):
+    target, noise = make_target("bimodal1d", num_data=5), np.zeros((9, 1))
+    noise[6] = 1e4
+    batches, reach = np.tile(target.data, (9, 1)), np.full(1, 5.0)
+    draws, _, made = langevin(target.model, np.ones(1), batches, SCHEDULE, noise, reach)
+    assert made == 6 and (np.abs(draws[:6]) <= 5).all() and abs(draws[6, 0]) > 5
+    noise[2] = np.nan
+    assert langevin(target.model, np.ones(1), batches, SCHEDULE, noise, reach)[2] == 2
+    target = make_target("gaussian", num_data=30)
+    zero, ones, momenta = np.zeros((1, 2)), np.ones(2), np.array([[1e9, 0.0], [0.1, 0.1]])
+    start = zero[0], target.log_joint(zero)[0], target.grad_log_joint(zero)[0]
+    found = hamiltonian(target.model, target.data, start, momenta, np.array([4, 4]), np.zeros(2), 0.05, ones,
+                        FAR * ones, 10**9)  # fmt: skip
+    assert found.diverged.tolist() == [True, False] == (found.chances == 0).tolist()
+    assert found.num_gradients.tolist() == [0, 4] and found.num_values.tolist() == [0, 1]
+    alone = hamiltonian(target.model, target.data, start, momenta[1:], np.array([4]), np.zeros(1), 0.05, ones,
+                        FAR * ones, 10**9)  # fmt: skip
+    assert np.array_equal(found.draws[0], start[0]) and np.array_equal(found.draws[1], alone.draws[0])
+
+
+def test_normals_become_uniforms(rng):
+    normals = np.concatenate([rng.standard_normal(100), [-40.0, 40.0, 0.0]])
+    np.testing.assert_allclose(uniforms_of(normals), [NormalDist().cdf(z) for z in normals], rtol=1e-9, atol=1e-300)

@@ -38,16 +38,13 @@ def test_a_force_is_the_formula(rng, force, m, dim, h):
             np.testing.assert_allclose(force(x, s, h), expected, atol=4e-15 * scale)
 
 
-def test_more_particles_than_a_tile(rng):
+def test_more_particles_than_a_tile_and_a_far_origin_lose_no_digits(rng):
     x, s = rng.normal(size=(PARTICLES + 3, 2)), rng.normal(size=(PARTICLES + 3, 2))
     differences = x[:5, None] - x[None]
     r = (differences**2).sum(axis=-1) / 0.5
     for force, k, slope in ((stein_force, np.exp(-r), np.exp(-r)), (imq_force, (1 + r) ** -0.5, (1 + r) ** -1.5 / 2)):
         expected = (k @ s + 4 * (slope[..., None] * differences).sum(axis=1)) / len(x)
         np.testing.assert_allclose(force(x, s, 0.5)[:5], expected, atol=1e-13)
-
-
-def test_far_from_the_origin_it_keeps_its_digits(rng):
     x, s = np.round(rng.normal(size=(50, 2)), 6), rng.normal(size=(50, 2))
     np.testing.assert_allclose(stein_force(x + 1e6, s, 0.5), stein_force(x, s, 0.5), atol=1e-8)
 
@@ -75,11 +72,15 @@ def test_the_force_of_few_points_is_the_formula_with_the_width_of_the_median(rng
     np.testing.assert_allclose(force, naive(x, s, h, w, imq=False), atol=1e-11)
 
 
-def test_coincident_points_and_a_lone_one_have_a_force_too():
+def test_coincident_points_and_a_lone_one_have_a_force_and_are_no_distance_apart():
     force, h = matched_force(np.ones((5, 3)), np.full((5, 3), 2.0), np.full(5, 0.2), 1.0)
     np.testing.assert_allclose(force, 2.0)
     assert h > 0
     np.testing.assert_allclose(matched_force(np.ones((1, 2)), np.ones((1, 2)), np.ones(1), 1.0)[0], 1.0)
+    assert median_distance(np.zeros((5, 2))) == 0.0
+    assert median_distance(np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])) == 0.0
+    assert median_distance(np.array([[0.0], [0.0], [3.0]])) == 3.0
+    assert median_distance(np.array([[0.0], [0.0], [1.0], [5.0]]), 1) == 4.0, "of 1, 1, 4, 5, 5 the one in the middle"
 
 
 @looped("dim", [1, 2, 3, 7])
@@ -89,13 +90,6 @@ def test_median_distances_are_scipys_and_pairs_of_copies_can_be_left_out(num, di
     for copies in (1, 2, 5):
         found = median_distance(np.repeat(points, copies, axis=0), num * copies * (copies - 1) // 2)
         assert found == pytest.approx(np.median(pdist(points)), rel=1e-13)
-
-
-def test_points_that_coincide_are_no_distance_apart():
-    assert median_distance(np.zeros((5, 2))) == 0.0
-    assert median_distance(np.array([[0.0], [0.0], [0.0], [0.0], [3.0]])) == 0.0
-    assert median_distance(np.array([[0.0], [0.0], [3.0]])) == 3.0
-    assert median_distance(np.array([[0.0], [0.0], [1.0], [5.0]]), 1) == 4.0, "of 1, 1, 4, 5, 5 the one in the middle"
 
 
 def naive_transport(points, leaders, scores, h):
@@ -164,19 +158,15 @@ def test_soft_means_are_the_formula(rng, dim, n, m, far, h):
     np.testing.assert_allclose(means, expected[1], atol=1e-6 if far else 1e-11 if h > 0.1 else 1e-9)
 
 
-def naive_matrix(x, s, h):
-    x, s, h = x.astype(LONG), s.astype(LONG), LONG(h)
-    gap, turn = x[:, None] - x, s[:, None] - s
-    apart = (gap**2).sum(axis=2)
-    both = (s[:, None] * s).sum(axis=2) + 2 / h * (turn * gap).sum(axis=2)
-    return np.exp(-apart / h) * (both + 2 * x.shape[1] / h - 4 / h**2 * apart)
-
-
 @looped("dim", [1, 2, 7])
 @looped("h", [1e-2, 0.7, 50.0])
 def test_the_matrix_is_the_formula(rng, dim, h):
     x, s = rng.normal(size=(40, dim)), 3 * rng.normal(size=(40, dim))
-    found, expected = stein.stein_matrix(x, s, h), naive_matrix(x, s, h).astype(float)
+    found, x, s, h = stein.stein_matrix(x, s, h), x.astype(LONG), s.astype(LONG), LONG(h)
+    gap, turn = x[:, None] - x, s[:, None] - s
+    apart = (gap**2).sum(axis=2)
+    both = (s[:, None] * s).sum(axis=2) + 2 / h * (turn * gap).sum(axis=2)
+    expected = (np.exp(-apart / h) * (both + 2 * dim / h - 4 / h**2 * apart)).astype(float)
     np.testing.assert_allclose(found, expected, atol=1e-14 * np.abs(expected).max(), rtol=1e-12)
     np.testing.assert_array_equal(found, found.T)
 

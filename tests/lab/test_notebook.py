@@ -56,7 +56,6 @@ class Place:
 
 @asynccontextmanager
 async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
-    """A small lab that a browser shows."""
     lab = pmdviz.Lab(num_particles=100, budget=None)
     place = Place(lab)
     place.open()

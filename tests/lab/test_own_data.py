@@ -55,14 +55,12 @@ def test_roles_are_preset_by_what_a_target_takes(text, form, roles):
     assert (OUTCOME in role_names(form)) == bool(form.outcome)
 
 
-def test_a_new_outcome_or_the_only_input_takes_the_place_of_the_one_before():
+def test_rows_and_roles_are_taken_as_a_target_needs_them():
     before = (INPUT, OUTCOME, LEAVE_OUT)
     assert settled((INPUT, OUTCOME, OUTCOME), before, NUMBER) == (INPUT, LEAVE_OUT, OUTCOME)
     assert settled((INPUT, OUTCOME, INPUT), before, NUMBER) == (INPUT, OUTCOME, INPUT)
     assert settled((INPUT, INPUT), (INPUT, LEAVE_OUT), ONE) == (LEAVE_OUT, INPUT)
-
-
-def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_are_scaled():
+    refused("takes 1 column of numbers; chosen as input: 2", taken, PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT])
     found = taken(PEOPLE, ONE)
     np.testing.assert_array_equal(found.rows, [[170], [182], [165], [177]])
     assert (found.columns, found.said) == (("height",), ("1 row with missing values is left out.",))
@@ -75,21 +73,6 @@ def test_rows_with_missing_values_are_left_out_classes_are_1_and_0_and_columns_a
     np.testing.assert_allclose(taken(PEOPLE, NUMBER, scale=True).rows[:, -1].std(), 1, atol=1e-4)
     page = taken("dose,ill\n7,0\n7,1\n7,1\n", CLASS, (INPUT, OUTCOME), scale=True)
     assert page.units == ((7.0, 1.0), (0.0, 1.0)) and page.rows[:, 0].tolist() == [0, 0, 0]
-
-
-@looped(
-    "text, form, roles, words",
-    [
-        ("a,b\n1,x\n2,3\n", ONE, [LEAVE_OUT, INPUT], "column 'b' has 'x' in line 2, where a number is needed"),
-        (PEOPLE, ONE, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "takes 1 column of numbers; chosen as input: 2"),
-        (PEOPLE, NUMBER, [INPUT, INPUT, LEAVE_OUT, LEAVE_OUT], "choose one column as the outcome; chosen: 0"),
-        (PEOPLE, CLASS, [LEAVE_OUT, INPUT, OUTCOME, LEAVE_OUT], "'weight' has 5 different values, where two classes"),
-        ("a,b\n1,\n,2\n", NUMBER, [INPUT, OUTCOME], "every row has a missing value"),
-        ("a\nx\ny\n", ONE, [LEAVE_OUT], "chosen as input: none"),
-    ],
-)
-def test_what_does_not_fit_gets_a_sentence(text, form, roles, words):
-    refused(words, taken, text, form, roles)
 
 
 def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):
@@ -129,8 +112,6 @@ def test_an_observation_that_is_added_has_the_units_of_the_table_and_edits_keep_
     assert clicked.units == table.units and clicked.rows.tolist() == after.rows.tolist()
 
 
-# The dialog.
-
 HEIGHTS = "height\n" + "\n".join(str(150 + k) for k in range(40)) + "\n"
 TABLE = "age,dose,got better\n" + "\n".join(f"{30 + k},{k % 7},{'yes' if k % 3 else 'no'}" for k in range(40))
 HOSTILE = {
@@ -142,7 +123,6 @@ HOSTILE = {
 
 
 def played(**settings):
-    """A lab that has its first picture."""
     return playing_lab(**{"num_particles": 60, "batch_size": 20, "target_options": {"num_data": 60}, **settings})
 
 

@@ -33,7 +33,6 @@ def visitor(recipe=RECIPE, at=AT, digest=""):
 
 
 def arrived(runner, sharing):
-    """The snapshot at the end of the way, and how many turns it took."""
     for turns in range(10_000):
         made = sharing.arrive(runner)
         if not isinstance(made, Again):
@@ -49,7 +48,6 @@ def bits(session):
 
 
 def counted(monkeypatch):
-    """The iterations that are computed from now on."""
     steps, step = [], Session.advance
     monkeypatch.setattr(Session, "advance", lambda self, n=1: (steps.append(n), step(self, n))[1])
     return steps

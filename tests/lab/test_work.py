@@ -1,9 +1,13 @@
-"""Work beside the loop: tests of fit, other seeds, experiments, and files, cancelled and let go of."""
+"""Work beside the loop: tasks and their pools, tests of fit, other seeds, experiments and files."""
 
 import csv
 import io
 import os
+import sys
 import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from urllib.parse import parse_qs
 
 import numpy as np
@@ -16,11 +20,13 @@ from pmdviz.experiments import EXPERIMENTS, Size
 from pmdviz.experiments.running import run_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, planned, run_seed
 from pmdviz.experiments.theory import STRATEGIES, VARIED, planned_runs
-from pmdviz.kernels.pool import Cancelled
+from pmdviz.kernels.pool import Cancelled, priority, run_blocks
 from pmdviz.lab import links
 from pmdviz.lab.links import Asked
+from pmdviz.lab.loop import task as lanes
 from pmdviz.lab.loop import work
 from pmdviz.lab.loop.runner import Runner
+from pmdviz.lab.loop.task import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, TaskSlot, pool_for
 from pmdviz.lab.loop.work import ExperimentWork, ExportTask
 from pmdviz.lab.panels import folds
 from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel
@@ -43,11 +49,7 @@ def gate():
     made.set()
 
 
-# The card that tests whether a run's sample comes from its target.
-
-
 def at(runner, steps):
-    """The snapshot after so many more steps."""
     runner.session.advance(steps)
     return runner.snapshot()
 
@@ -87,9 +89,6 @@ async def test_a_test_of_fit_can_be_cancelled_and_the_end_of_the_page_cancels_it
     assert not panel.running
 
 
-# Other seeds.
-
-
 async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends_them(monkeypatch, gate):
     runner, traces = Runner(RECIPE), TracesView()
     traces.show(runner.snapshot().trace, {})
@@ -120,9 +119,6 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends
     assert panel.runs is None and "Cancelled" in panel.said.object and panel.button.label == ASK
 
 
-# Measurements of the Theory page.
-
-
 @looped("name", VARIED)
 @looped("strategy", STRATEGIES)
 @looped("target", ["gaussian", "bimodal1d"])
@@ -132,9 +128,6 @@ def test_every_choice_is_a_sweep_that_can_be_planned(target, strategy, name):
     assert len(jobs) == 12
     values = [job.recipe.budget / job.recipe.knobs["batch_size"] for job in jobs[::2]]
     assert (len(set(values)) == 1) == ("T" not in VARIED[name].letters)  # T stands still unless it is varied
-
-
-# Files for visitors, in the temporary folder of the process.
 
 
 async def test_a_file_is_made_in_another_thread_and_cancelled_at_any_moment_leaves_nothing():
@@ -186,9 +179,6 @@ def test_a_stale_folder_is_removed_unless_it_is_another_user_s_and_what_only_loo
     assert (elsewhere / "owner").exists() and len(os.listdir(place)) == 4
 
 
-# The Theory page's experiments: rows that stay when work is cancelled, its link, and refusals.
-
-
 @pytest.fixture(autouse=True)
 def in_threads(monkeypatch):
     """No worker processes: what a test puts in the place of an experiment's own then holds."""
@@ -208,7 +198,6 @@ def page():
 
 
 async def run(page, insist=False):
-    """Press Run, and wait until it is over."""
     knobs = EXPERIMENTS["recurrence"].Knobs.checked({"runs": 2, "steps": 3})
     page.experiments.choose(usual("recurrence")._replace(knobs=knobs))
     page.experiments.run(insist)
@@ -272,3 +261,118 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
         assert "This link could not be read" in said and words in said and "default settings instead." in said
         assert panel.choice == usual(panel.choice.experiment)
         refused("link would have", links.experiment_query, Asked("descent", "x" * 3000))
+
+
+def test_who_comes_first_is_served_first_and_long_work_never_stands_in_the_way_of_quick_work():
+    pool, order, gate = DaemonPool(1, "test"), [], threading.Event()
+    pool.submit(gate.wait, 30)
+    waiting = [pool.submit(order.append, k) for k in range(20)]
+    gate.set()
+    for one in waiting:
+        one.result(30)
+    assert order == list(range(20)) and all(thread.daemon for thread in pool._threads)
+    gate.clear()
+    long = [pool_for(10 * QUICK_S).submit(gate.wait, 60) for _ in range(50)]
+    assert pool_for(0.0).submit(pow, 2, 3).result(20) == 8
+    gate.set()
+    for one in long:
+        one.result(60)
+
+
+def at_work(threads):
+    """Run blocks that need so many threads at once; the priorities and the number of those that took part."""
+    together, seen = threading.Barrier(threads, timeout=30), {}
+
+    def work(start, stop):
+        together.wait()
+        time.sleep(0.05)  # a helper, if there is one, comes in time
+        seen[threading.current_thread()] = priority()
+
+    run_blocks(work, threads if threads > 1 else 3, 1, 1e9)
+    return set(seen.values()), len(seen)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has priorities of threads")
+def test_long_work_and_its_helpers_give_way(monkeypatch):
+    monkeypatch.setenv("PMDVIZ_THREADS", "3")
+    usual = priority()
+    assert pool_for(0.0).submit(priority).result() == usual
+    assert pool_for(10 * QUICK_S).submit(priority).result() == min(19, usual + GIVES_WAY)
+    assert pool_for(0.0).submit(at_work, 3).result() == ({usual}, 3)
+    monkeypatch.setattr(lanes._quick, "_used", lanes._quick._used - 2 * QUIET_S)
+    assert pool_for(10 * QUICK_S).submit(at_work, 3).result() == ({min(19, usual + GIVES_WAY)}, 3)
+    monkeypatch.setattr(lanes, "QUIET_S", 60.0)  # it has none while short steps are made
+    pool_for(0.0).submit(pow, 2, 3).result()
+    assert pool_for(10 * QUICK_S).submit(at_work, 1).result()[1] == 1
+
+
+def test_long_work_goes_round_in_slices(monkeypatch):
+    """A short piece that comes last is not the last to end, and at any time one piece runs."""
+    monkeypatch.setattr(lanes, "SLICE_S", 0.0)
+    shared, gate, order, running = lanes.Slices("test"), threading.Event(), [], []
+
+    def work(name, parts):
+        for part in range(parts):
+            running.append(name)
+            assert len(running) == 1
+            order.append((name, part))
+            gate.wait(30)
+            running.remove(name)
+            shared.rest()
+            with ThreadPoolExecutor(1) as helper:
+                helper.submit(shared.rest).result()  # of no thread that has a slice: nobody's turn
+        return name
+
+    pieces = {name: shared.submit(work, name, parts) for name, parts in (("long", 40), ("wide", 40), ("short", 2))}
+    while len(shared._line) < 2:
+        time.sleep(0.005)
+    gate.set()
+    assert [piece.result(30) for piece in pieces.values()] == [*pieces]
+    assert order.index(("short", 1)) < order.index(("long", 5))
+    with pytest.raises(ZeroDivisionError):
+        shared.submit(lambda: 1 / 0).result(30)
+    assert shared.submit(pow, 2, 3).result(30) == 8  # an error keeps nobody's turn
+
+
+async def test_a_new_task_takes_the_place_of_the_one_that_runs_or_waits_for_it():
+    pool, gate, ended = DaemonPool(2, "test"), threading.Event(), []
+
+    def act(name):
+        def work(tell):
+            while not gate.wait(0.01):
+                tell(1, 4)
+            return name
+
+        return work
+
+    told = []
+    slot = TaskSlot(lambda: told.append(slot.running), 0.02)
+    for name in ("first", "second"):
+        slot.begin(pool, act(name), lambda task: ended.append(task.outcome()))
+    await until(lambda: told and slot.share == 0.25)
+    gate.set()
+    await until(lambda: not slot.running)
+    assert [found.result for found in ended] == ["second"] and told[-1] is False
+    gate.clear()
+    queue, results = TaskSlot(queues=True), []
+    for name in ("first", "second", "third"):
+        queue.compute(pool, partial(act(name), lambda done, total: None), results.append, results.append)
+    gate.set()
+    await until(lambda: len(results) == 2)
+    assert results == ["first", "third"], "of those that wait the newest"
+
+
+async def test_what_became_of_a_task_is_a_result_or_words():
+    pool, gate = DaemonPool(2, "test"), threading.Event()
+    slot, ended = TaskSlot(), []
+    slot.begin(pool, lambda tell: 1 / 0, lambda task: ended.append(task.outcome("It stopped with {kind}: {error}")))
+    await until(lambda: ended)
+    assert ended[0].words == "It stopped with ZeroDivisionError: division by zero" and not ended[0].cancelled
+    slot.begin(pool, lambda tell: gate.wait(30), lambda task: ended.append(task.outcome()))
+    slot.cancel()
+    await until(lambda: len(ended) == 2)
+    assert ended[1].cancelled and ended[1].words == "" and not slot.running
+    slot.begin(pool, lambda tell: 1, lambda task: ended.append(task.outcome()))
+    slot.let_go()
+    gate.set()
+    assert pool.submit(pow, 2, 3).result(30) == 8 and len(ended) == 2, "nobody hears of what was let go"

@@ -44,7 +44,6 @@ def drawing(ack: Any) -> None:
 
 @asynccontextmanager
 async def playing_lab(**settings: Any) -> AsyncIterator[Lab]:
-    """A lab that has its first picture."""
     lab = Lab(**settings)
     drawing(lab.screen.ack)
     lab.start()

@@ -18,10 +18,13 @@ def faults(*pairs):
     return check_lesson(lesson_of(changed(*pairs)), PLAYER)
 
 
-def test_nothing_is_wrong_with_the_small_lesson():
+def test_nothing_is_wrong_with_the_small_lesson_and_what_is_planted_is_found():
     assert check_lesson(lesson_of(SMALL), PLAYER) == []
     tried = "hints: [{say: 'Try 60, then 2,000.', try: [{num_particles: 60}, {num_particles: 2000}]}]"
     assert faults(("hints: [More of them.]", tried)) == [], "one of them reaches it"
+    for pairs, words in PLANTED:
+        found = faults(*pairs)
+        assert any(re.search(words, one) for one in found), (pairs, found)
 
 
 IN_VIEW = "its answer is in view before it is given: "
@@ -104,12 +107,6 @@ def test_what_is_hidden_is_not_in_view():
     assert any("status line" in one for one in hiding["traces"])
 
 
-def test_what_is_planted_is_found():
-    for pairs, words in PLANTED:
-        found = faults(*pairs)
-        assert any(re.search(words, one) for one in found), (pairs, found)
-
-
 WORDS_ALONE = """```{{step}} words
 ---
 title: Words alone
@@ -123,13 +120,21 @@ No run yet.
 """
 
 
-def test_a_step_before_any_run_may_ask_for_what_no_run_says():
+def test_steps_go_on_where_they_are_led_to_and_may_ask_for_what_no_run_says():
     begun = SMALL.index("```{step} first")
     alone, of_a_run = (
         check_lesson(lesson_of(SMALL[:begun] + WORDS_ALONE.format(right) + SMALL[begun:]), PLAYER)
         for right in ("exp(1)", "tv")
     )
     assert alone == [] and any("the number of `question`: no run is on show here that has 'tv'" in x for x in of_a_run)
+    text = changed(("title: A detour", "title: A detour\nto: second"), ("to: second\nafter:", "to: aside\nafter:"))
+    text = text.replace("title: A goal", "title: A goal\nto: third").replace("budget: 20", "budget: 40", 1)
+    place = text.index("```{step} third")
+    lesson = lesson_of(text[:place] + ASIDE + text[place:])
+    aside = lesson.step("aside")
+    assert lesson.on_show(aside) == ["first"] and lesson.recipe_at(aside) == lesson.step("first").recipe
+    assert lesson.step("first").recipe != lesson.step("second").recipe
+    assert lesson.on_show(lesson.step("third")) == ["third"] and lesson.recipe_at(lesson.step("third")) is None
 
 
 ASIDE = """```{step} aside
@@ -143,30 +148,16 @@ It goes on with the first step's run.
 """
 
 
-def test_a_step_goes_on_with_the_step_that_leads_to_it_not_with_the_one_above():
-    text = changed(("title: A detour", "title: A detour\nto: second"), ("to: second\nafter:", "to: aside\nafter:"))
-    text = text.replace("title: A goal", "title: A goal\nto: third").replace("budget: 20", "budget: 40", 1)
-    place = text.index("```{step} third")
-    lesson = lesson_of(text[:place] + ASIDE + text[place:])
-    aside = lesson.step("aside")
-    assert lesson.on_show(aside) == ["first"] and lesson.recipe_at(aside) == lesson.step("first").recipe
-    assert lesson.step("first").recipe != lesson.step("second").recipe
-    assert lesson.on_show(lesson.step("third")) == ["third"] and lesson.recipe_at(lesson.step("third")) is None
-
-
 def test_a_score_must_be_known_and_better_with_the_solution():
     assert faults((GOAL, f"{GOAL}\nscore: min(100, 100 * floor_tv / tv)")) == []
     for score, words in {"tv": "no better than the", "log_z": "the score is not known in this run: log_z"}.items():
         assert any(words in one for one in faults((GOAL, f"{GOAL}\nscore: {score}"))), score
 
 
-# What is played without a page is the run that a page would show.
-
-
 PLAIN = Recipe("gaussian", budget=100, num_particles=50, batch_size=10)
 
 
-def test_what_is_changed_before_the_start_is_the_recipes_own_and_what_cannot_be_is_refused():
+def test_what_is_changed_before_the_start_or_on_the_way_is_as_if_turned_there():
     known = controls_of(PLAIN)
     assert (known["num_particles"], known["dim"], known["seed"], known["budget"]) == (
         "knobs", "target_options", "seed", "budget"
@@ -177,9 +168,6 @@ def test_what_is_changed_before_the_start_is_the_recipes_own_and_what_cannot_be_
     refused("'dim' acts from the start of a run; put it at iteration 0", play, PLAIN, {3: {"dim": 3}})
     refused("the run ends after 10 iterations, before .* iteration 11", play, PLAIN, {11: {"bandwidth": 2.0}})
     refused("needs a budget", play, PLAIN.replaced(budget=None))
-
-
-def test_what_is_changed_on_the_way_is_as_if_turned_there():
     session = Session(PLAIN)
     session.advance(4)
     session.set(bandwidth=2.0, batch_size=5)

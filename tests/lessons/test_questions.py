@@ -45,20 +45,16 @@ def test_nothing_is_revealed_before_an_answer_is_stored_which_may_change_until_t
     assert question.stored == "b"
 
 
-def test_a_refused_answer_changes_nothing(question, number):
-    question.answer("a")
+def test_a_refused_answer_changes_nothing_and_the_cell_shows_question_answer_and_verdict(question, number):
+    shown = question._repr_markdown_()
+    assert shown.splitlines() == ["**Question.** Does $TV$ fall?", "", "- **a**: yes", "- **b**: no"]
+    assert question.answer("a")._repr_markdown_() == "Your answer is stored: **a**, yes."
     for given, words in [(("c",), "unknown option 'c'; valid names: a, b"), (("b", "very"), "confidence")]:
         refused(words, question.answer, *given)
         assert question.stored == "a"
     for given in ("many", None, float("nan"), True, ...):
         refused("the answer is a number", number.answer, given)
         assert number.stored is None
-
-
-def test_it_shows_the_question_then_the_answer_then_the_verdict(question):
-    shown = question._repr_markdown_()
-    assert shown.splitlines() == ["**Question.** Does $TV$ fall?", "", "- **a**: yes", "- **b**: no"]
-    assert question.answer("a")._repr_markdown_() == "Your answer is stored: **a**, yes."
     said = "You said **a**; it is **b**: no. That is the start.\n\nIt rises."  # the misconception first, then why not
     assert question.verdict("b", **TEXTS)._repr_markdown_() == said
     assert repr(question) == said.replace("**", "")
@@ -97,8 +93,6 @@ def test_a_verdict_has_a_text_for_each_and_says_what_is_near_enough(question, nu
     ]:
         refused(words, pmdviz.Question, text, **choices)
 
-
-# What a student computed.
 
 SD = 6**-0.5
 SLIP = {SD: "That is the sd."}
@@ -149,9 +143,6 @@ def test_a_function_is_tried_at_its_places():
     failed = pmdviz.check(lambda x: 1 / 0, square, on=[1])
     assert failed.words == "Not yet: your function fails with ZeroDivisionError: division by zero." and not failed.right
     assert "should be a function; yours is 9" in pmdviz.check(9, square, on=[3]).words
-
-
-# The buttons under a question store an answer, say which, and make room for it once the run is revealed.
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Chains: which draws are judged and by what, pools of chains, and steps of MALA, Langevin and NUTS by formula."""
+"""Chains: which draws are judged, pools, steps of MALA, Langevin and NUTS by formula, and many steps in one call."""
 
 from statistics import NormalDist
 
@@ -17,10 +17,16 @@ from pmdviz.methods.mcmc.hmc import acceptance, trajectory
 from pmdviz.methods.mcmc.random_walk import wanted_acceptance
 from pmdviz.methods.mcmc.sgld import SGLDState
 from pmdviz.methods.nuts import Asked, Motion, Point, Tree, grown, turns
+from pmdviz.methods.step import no_paths
 from pmdviz.targets import make_target
-from tests.support.chains import all_draws
-from tests.support.engine import advanced, sized_targets
+from tests.support.engine import CountingTarget, advanced, compiled_targets, digest, drive, sized_targets, told
 from tests.support.tables import looped
+
+
+def all_draws(session):
+    state = session.frame.state
+    return np.concatenate([state.older, state.newer])[1:]
+
 
 CHAINS = [name for name, one in METHODS.items() if one.family == "chain" and usual_target(name) == "mixture"]
 UNIT = np.ones(2)
@@ -38,7 +44,7 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
 
 
 @looped("method", CHAINS)
-def test_after_the_burn_in_only_later_draws_are_judged(method):
+def test_burn_in_and_thinning_choose_the_draws_that_are_judged(method):
     session = advanced(method, 0, burn_in=5)
     for t in range(6):
         note = f"burn-in ({t} of 5 draws): scored on all draws so far"
@@ -49,10 +55,6 @@ def test_after_the_burn_in_only_later_draws_are_judged(method):
     assert ("no density" in frame.caveat) == (num_distinct(draws[5:]) < 4) and "burn-in" not in frame.caveat
     assert np.array_equal(session.set(thinning=3).particles, draws[[5, 8]]), "at once, also while paused"
     assert np.array_equal(session.set(burn_in=0, thinning=1).particles, draws)
-
-
-@looped("method", CHAINS)
-def test_a_burn_in_below_1_is_a_share_of_the_draws_made_so_far(method):
     session = advanced(method, 0, burn_in=0.4)
     for t in range(1, 12):
         frame, draws = session.advance(), all_draws(session)
@@ -102,8 +104,7 @@ def test_too_few_draws_for_a_covariance_have_no_other_width_than_theirs(num):
 
 
 @looped("method", CHAINS)
-def test_each_chain_of_a_pool_steps_as_one_alone(method):
-    """On its share of the rows, or all of them, with the numbers that come next from the stream."""
+def test_each_chain_of_a_pool_steps_as_one_alone_and_the_judged_draws_of_all_are_pooled(method):
     target, way = make_target("mixture", num_data=24), METHODS[method]
     batched = "batch_size" in way.Knobs.specs()
     knobs = way.Knobs.checked({"num_chains": 3, **({"batch_size": 4} if batched else {})})
@@ -120,10 +121,6 @@ def test_each_chain_of_a_pool_steps_as_one_alone(method):
         for name in ("visited", "density_evaluations", "gradient_evaluations"):
             assert getattr(info, name) == sum(getattr(each, name) for _, each in moved)
         assert all(len(term) == 3 for term in info.terms.values()) and info.words.startswith("3 chains")
-
-
-@looped("method", CHAINS)
-def test_the_judged_draws_of_all_are_pooled(method):
     frame = advanced(method, 20, num_chains=4, burn_in=0.5, thinning=2).frame
     each = [judged_draws_of(chain, frame.knobs) for chain in frame.state.chains]
     assert [len(draws) for draws in each] == [5] * 4
@@ -214,7 +211,7 @@ def steps(name, target, given):
 
 
 @looped("name", lambda: sized_targets("gradient"))
-def test_a_step_of_psgld_is_the_algorithm(name):
+def test_steps_of_psgld_and_of_adam_sgld_are_their_algorithms(name):
     square, given = 0.0, {"a": 0.002, "memory": 0.9, "damping": 0.01}
     for state, info, gradient, noise, theta in steps("psgld", name, given):
         square = 0.9 * square + 0.1 * (gradient / 30) ** 2
@@ -224,10 +221,6 @@ def test_a_step_of_psgld_is_the_algorithm(name):
         np.testing.assert_allclose(state.mean_square, square, rtol=1e-12)
         np.testing.assert_allclose(info.terms["drift"], [0.001 * precondition * gradient], rtol=1e-12)
         assert info.step_size == 0.002
-
-
-@looped("name", lambda: sized_targets("gradient"))
-def test_a_step_of_adam_sgld_is_the_algorithm(name):
     given = {"a": 0.002, "drift": 5.0, "gradient_memory": 0.8, "square_memory": 0.95, "damping": 0.01}
     m = v = 0.0
     for state, info, gradient, noise, theta in steps("adam_sgld", name, given):
@@ -239,14 +232,18 @@ def test_a_step_of_adam_sgld_is_the_algorithm(name):
             np.testing.assert_allclose(found, wanted, rtol=1e-12)
 
 
-def test_a_step_that_is_too_large_is_an_error_in_words():
+def test_a_step_that_is_too_large_is_an_error_in_words_or_stays():
     session = Session(Recipe("gaussian", "sgld", a=100.0, b=0.0, g=0.0, budget=None))
     with pytest.raises(TargetError, match="the chain diverged on target 'gaussian'.* use a step size smaller than 100"):
         session.advance(100)
     assert np.isfinite(session.frame.metrics["mean_error"])
+    session = advanced("nuts", 3, "gaussian", tune=False, time_step=1000.0)
+    info = session.frame.info
+    assert info.event("diverged") and len(np.unique(all_draws(session), axis=0)) == 1
+    assert info.scalars["acceptance_statistic"] == 0.0
 
 
-def test_a_half_is_drawn_from_by_the_density_of_its_points():
+def test_a_tree_of_nuts_draws_by_density_and_turns_by_the_sum_of_momenta():
     target, rng, theta = make_target("gaussian", dim=1), np.random.default_rng(1), np.array([[0.5]])
     start = Point(theta[0], np.array([2.0]), target.log_joint(theta)[0], target.grad_log_joint(theta)[0])
     motion, first = Motion(target, target.data, 0.5), nuts._leaf(start, 0.0, Asked())
@@ -257,8 +254,6 @@ def test_a_half_is_drawn_from_by_the_density_of_its_points():
     found = [grown(rng, motion, first, 1, 1, start.energy).drawn.theta[0] == two.theta[0] for _ in range(4000)]
     assert np.mean(found) == pytest.approx(chances[1], abs=0.03) and 0.7 < chances[1] < 0.8
 
-
-def test_a_trajectory_turns_where_the_sum_of_momenta_points_against_an_end():
     def tree(*momenta):
         points = [Point(np.zeros(2), np.array(p, float), 0.0, np.zeros(2)) for p in momenta]
         total = np.sum([point.momentum for point in points], axis=0)
@@ -270,8 +265,66 @@ def test_a_trajectory_turns_where_the_sum_of_momenta_points_against_an_end():
     assert turns(tree((3, 0), (0.1, 1)), tree((-1, 0.2))), "and across the seam, where both ends agree with the whole"
 
 
-def test_a_step_that_is_far_too_long_diverges_and_stays():
-    session = advanced("nuts", 3, "gaussian", tune=False, time_step=1000.0)
-    info = session.frame.info
-    assert info.event("diverged") and len(np.unique(all_draws(session), axis=0)) == 1
-    assert info.scalars["acceptance_statistic"] == 0.0
+SETTINGS = [
+    ("sgld", {}), ("sgld", {"batches": "replacement", "batch_size": 3}), ("sgld", {"batch_size": 20}),
+    ("hmc", {"burn_in": 5}), ("hmc", {"tune": False, "time_step": 2.5}),  # some are refused, some diverge
+    ("mala", {"burn_in": 0}), ("mala", {"one_pass": True}),
+    ("hmc", {"burn_in": 0.4, "one_pass": True, "leapfrog_steps": 3}),
+    ("random_walk", {"burn_in": 5}), ("random_walk", {"tune": False, "scale": 0.1}),
+]  # fmt: skip
+
+
+@looped("target", lambda: compiled_targets())
+@looped("method, given", SETTINGS)
+def test_a_compiled_step_is_that_of_the_targets_functions(method, given, target):
+    compiled, chain = make_target(target, num_data=37), METHODS[method]
+    asked, knobs = CountingTarget(compiled), chain.Knobs.checked(given)
+    assert asked.model is None and compiled.model is not None
+    state = chain.init(np.random.default_rng(0), compiled, knobs)
+    for t in range(12):
+        rows = slice(None) if method != "sgld" else np.random.default_rng(t).integers(37, size=knobs.batch_size)
+        batch = compiled.data[rows]
+        with np.errstate(over="ignore", invalid="ignore"):
+            other, others = chain.step(np.random.default_rng(t), state, asked, batch, knobs)
+        state, info = chain.step(np.random.default_rng(t), state, compiled, batch, knobs)
+        np.testing.assert_allclose(state.newer, other.newer, rtol=1e-8, atol=1e-10)
+        assert info.cost == others.cost and info.events == others.events
+        assert info.step_size == pytest.approx(others.step_size, rel=1e-6)
+        assert info.words.split(";")[0] == others.words.split(";")[0] or method == "sgld"
+
+
+@pytest.mark.ci
+@looped("method, given", [SETTINGS[k] for k in (1, 3, 6, 8, 9)])
+def test_a_run_is_the_same_however_far_it_leaps(method, given):
+    budget, changes = {"sgld": 500, "hmc": 16_000}.get(method, 5_000), ((30, {"thinning": 2}), (44, {"burn_in": 20}))
+    recipe = Recipe("mixture", method, target_options={"num_data": 37}, budget=budget, changes=changes, **given)
+    at_once, one_by_one, in_sevens = sessions = [Session(recipe, metrics_every=every) for every in (35, 35, 50)]
+    assert not any(drive(session, chunk) for session, chunk in zip(sessions, (10**6, 1, 7), strict=True))
+    assert digest(at_once) == digest(one_by_one)
+    assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
+    frame, *others = (session.frame for session in sessions)
+    for other in others:  # a leap does not keep the trajectory of its last step
+        assert told(other.info._replace(paths=no_paths)) == told(frame.info._replace(paths=no_paths))
+        assert other.gradient_evaluations == frame.gradient_evaluations
+        assert other.density_evaluations == frame.density_evaluations
+    assert (frame.gradient_evaluations > 0) == ("gradient" in METHODS[method].requires)
+    assert frame.evaluations == frame.visited, "steps made in one call have one evaluation for every row"
+    at_once.seek(41)
+    assert not drive(at_once) and digest(at_once) == digest(one_by_one)
+
+
+@pytest.mark.parametrize("batches", ["epochs", "replacement"])
+def test_a_leap_ends_at_the_last_good_step(batches):
+    recipe = Recipe("gaussian", "sgld", budget=None, a=0.75, b=0.0, g=0.0, batches=batches)
+    one, other = (Session(recipe, metrics_every=10**6) for _ in range(2))
+    with pytest.raises(TargetError, match="diverged") as at_once:
+        one.advance(10**4)
+    with pytest.raises(TargetError) as one_by_one:
+        while True:
+            other.advance(1)
+    assert str(at_once.value) == str(one_by_one.value)
+    assert one.frame.iteration == other.frame.iteration > 20 and digest(one) == digest(other)
+    for session in (one, other):
+        session.set(a=0.05)
+        session.advance(30)
+    assert digest(one) == digest(other), "streams and batches stand where they stood"

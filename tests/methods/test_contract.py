@@ -15,17 +15,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, StepInfo, find_method
 from pmdviz.methods.base import frozen
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import (
-    DIVERGES,
-    CountingTarget,
-    Unmeasured,
-    default_target,
-    few_coordinates,
-    sized_targets,
-    small_knobs,
-    small_target,
-    told,
-)
+from tests.support import engine
 from tests.support.tables import looped, refused
 
 OPTIONS = [
@@ -38,7 +28,7 @@ CHEAP = ("gaussian", "mixture", "sparse_gp", "logistic", "topics", "ising", "bin
 
 
 def cheap(name):
-    return next(target for target in CHEAP if not METHODS[name].missing_in(default_target(target)))
+    return next(target for target in CHEAP if not METHODS[name].missing_in(engine.default_target(target)))
 
 
 BOTH_AT_ONCE = ("gaussian_vb",)  # asks for gradient and likelihood of the same rows, which are visited once
@@ -47,8 +37,8 @@ MAX_STEP = {"pmd": 1.0, "structured_pmd": 1.0}  # a mirror step is a share
 
 
 def set_up(method, target, given, seed=0):
-    target = CountingTarget(small_target(target, 37))
-    knobs = method.Knobs.checked(small_knobs(method, target.num_data, **given))
+    target = engine.CountingTarget(engine.small_target(target, 37))
+    knobs = method.Knobs.checked(engine.small_knobs(method, target.num_data, **given))
     return np.random.default_rng(seed), target, knobs if given else method.fitted(knobs, target)
 
 
@@ -177,7 +167,7 @@ def results_follow_from_arguments(method, name, given):
     batch = rows(rng, target, method, state, knobs)
     one, two = (method.step(np.random.default_rng(3), state, target, batch, knobs) for _ in range(2))
     assert bits(one[0]) == bits(two[0])
-    assert told(one[1]) == told(two[1])
+    assert engine.told(one[1]) == engine.told(two[1])
     first, second = (method.densities(state, knobs, target).values() for _ in range(2))
     for q, again in zip(first, second, strict=True):
         assert q.particles.tobytes() == again.particles.tobytes()
@@ -185,11 +175,11 @@ def results_follow_from_arguments(method, name, given):
 
 
 def visits_are_counted(method, name, given):
-    for budget in () if name not in sized_targets() else (75,) if given else (1, 75):
+    for budget in () if name not in engine.sized_targets() else (75,) if given else (1, 75):
         _, counting, knobs = set_up(method, name, given)
         largest = again = shared = 0
         recipe = Recipe(name, method.name, target_options={"num_data": 37}, budget=budget, **knobs.as_dict())
-        session = Unmeasured(recipe)  # metrics may ask the target too
+        session = engine.Unmeasured(recipe)  # metrics may ask the target too
         session.target = counting
         session.frame = session.frame.replaced(target=counting)
         while not session.done:
@@ -211,9 +201,9 @@ def visits_are_counted(method, name, given):
 
 
 def few_are_enough(method, name, given):
-    for m in () if name not in sized_targets() else (1,) if given else (1, 2):
+    for m in () if name not in engine.sized_targets() else (1,) if given else (1, 2):
         sizes = {"num_particles": m} if "num_particles" in method.Knobs.specs() else {}
-        options, knobs = {"num_data": m, **few_coordinates(name)}, {**sizes, **given}
+        options, knobs = {"num_data": m, **engine.few_coordinates(name)}, {**sizes, **given}
         session = Session(Recipe(name, method.name, target_options=options, budget=25, **knobs), metrics_every=10**6)
         frame = session.advance(30 if sizes else m)
         assert session.ended or frame.visited >= (25 if sizes else min(m, 25))
@@ -244,11 +234,17 @@ def test_so_it_does_with_every_option(check, name, given):
 @pytest.mark.parametrize("name", METHODS)
 def test_so_it_does_on_every_target(check, name):
     for target in TARGETS:
-        if not METHODS[name].missing_in(default_target(target)) and (name, target) not in DIVERGES:
+        if not METHODS[name].missing_in(engine.default_target(target)) and (name, target) not in engine.DIVERGES:
             check(METHODS[name], target, {})
 
 
-def test_a_pair_that_does_not_fit_says_what_is_missing():
+def test_every_method_says_what_it_is_and_what_a_target_lacks_for_it():
+    assert all(
+        find_method(name) is one and one.name == name and one.title and one.source for name, one in METHODS.items()
+    )
+    for name in ("pdm", None, [], {}, 3):
+        refused("unknown method", find_method, name)
+
     class Steep(type(METHODS["pmd"])):
         name = ""
         requires = frozenset({"gradient"})
@@ -259,20 +255,17 @@ def test_a_pair_that_does_not_fit_says_what_is_missing():
     refused(words, Steep().check_pair, target, METHODS["pmd"].Knobs.checked({}))
 
 
-def test_every_method_says_what_it_is_and_an_unknown_one_is_an_error_of_input():
-    assert all(
-        find_method(name) is one and one.name == name and one.title and one.source for name, one in METHODS.items()
-    )
-    for name in ("pdm", None, [], {}, 3):
-        refused("unknown method", find_method, name)
-
-
 @looped("name", [name for name, method in METHODS.items() if "batches" in method.Knobs.specs()])
 def test_where_there_is_one_datum_the_way_to_draw_batches_is_left_out_and_changes_nothing(name):
     method = METHODS[name]
     for target in ("gmm", "ising"):
-        if method.missing_in(default_target(target)) or "batches" not in method.idle_knobs(default_target(target)):
+        if method.missing_in(engine.default_target(target)) or "batches" not in method.idle_knobs(
+            engine.default_target(target)
+        ):
             continue
         choices = method.Knobs.specs()["batches"].choices
-        runs = [Unmeasured(Recipe(target, name, **small_knobs(method, 1, batches=each))).advance(2) for each in choices]
+        runs = [
+            engine.Unmeasured(Recipe(target, name, **engine.small_knobs(method, 1, batches=each))).advance(2)
+            for each in choices
+        ]
         assert len(runs) > 1 and all(run.particles.tobytes() == runs[0].particles.tobytes() for run in runs)

@@ -5,16 +5,9 @@ import pytest
 
 from pmdviz.methods import METHODS
 from pmdviz.targets import make_target
+from tests.support import topics
 from tests.support.engine import advanced
 from tests.support.tables import looped
-from tests.support.topics import (
-    enumerate_all,
-    evidence_errors,
-    exact_same_topic,
-    same_topic,
-    tokens_of,
-    weighted_errors,
-)
 
 TINY = {"data": "model", "num_topics": 2, "num_data": 2, "length": 4, "vocabulary": 3, "alpha": 0.6, "beta": 0.4}
 
@@ -25,16 +18,16 @@ def session_of(method, seed=0, options=None, **knobs):
 
 def exact_of(target):
     o = target.options
-    return enumerate_all(tokens_of(target), target.num_words, o.num_topics, o.alpha, o.beta)
+    return topics.enumerate_all(topics.tokens_of(target), target.num_words, o.num_topics, o.alpha, o.beta)
 
 
 def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_posterior():
     """Structured PMD is then importance sampling of z: evidence and posterior means by enumeration."""
     session = session_of("structured_pmd", num_particles=40_000, batch_size=2, eta=1.0, n0=0.0)
     frame, exact = session.advance(1), exact_of(session.target)
-    assert abs(evidence_errors(frame.info.terms["likelihood"], exact.log_evidence)) < 4.5
-    found, beta = same_topic(frame.state.natural), session.target.options.beta
-    assert weighted_errors(found, frame.state.log_weights, exact_same_topic(exact, beta)) < 4.5
+    assert abs(topics.evidence_errors(frame.info.terms["likelihood"], exact.log_evidence)) < 4.5
+    found, beta = topics.same_topic(frame.state.natural), session.target.options.beta
+    assert topics.weighted_errors(found, frame.state.log_weights, topics.exact_same_topic(exact, beta)) < 4.5
 
 
 def test_a_langevin_step_of_one_topic_is_its_formula():
@@ -44,7 +37,7 @@ def test_a_langevin_step_of_one_topic_is_its_formula():
     target, theta = session.target, session.frame.state.expanded
     given = session.frame.state, target, target.data_rows[:2], session.knobs
     after, info = METHODS["sgrld"].move(np.random.default_rng(8), *given)
-    counts = np.bincount(np.concatenate(tokens_of(target)[:2]), minlength=3).reshape(theta.shape)
+    counts = np.bincount(np.concatenate(topics.tokens_of(target)[:2]), minlength=3).reshape(theta.shape)
     drift, step_size = 0.5 - theta + 4 / 2 * (counts - counts.sum() * theta / theta.sum()), info.scalars["step_size"]
     noise = np.sqrt(step_size * theta) * np.random.default_rng(8).standard_normal(theta.shape)
     np.testing.assert_allclose(after.expanded, np.abs(theta + step_size / 2 * drift + noise), rtol=1e-12)
@@ -57,17 +50,21 @@ def test_langevin_draws_of_two_topics_have_the_posteriors_means():
         session = session_of("sgrld", seed, options, **knobs)
         phi = session.target.topics(session.advance(600).density.particles)
         means.append(np.einsum("nwk,nvk->wv", phi, phi) / len(phi))
-    exact = exact_same_topic(exact_of(session.target), 1.5)
+    exact = topics.exact_same_topic(exact_of(session.target), 1.5)
     slack = np.abs(np.mean(means, axis=0) - exact) - 4.5 * np.std(means, axis=0, ddof=1) / np.sqrt(len(means))
     assert (slack < 0.01).all()
-    assert np.abs(exact - same_topic(np.full((3, 2), 1.5))).max() > 0.05, "the data say something"
+    assert np.abs(exact - topics.same_topic(np.full((3, 2), 1.5))).max() > 0.05, "the data say something"
 
 
-def test_a_batch_of_online_vb_stands_for_all_documents():
+def test_a_batch_stands_for_all_data_and_batches_come_to_their_optimum():
     options = {"num_data": 12, "length": 5}
     session = session_of("online_vb", options=options, batch_size=3, eta=1.0, n0=0.0)
     natural, beta = session.advance(1).state.natural[0], session.target.options.beta
     assert (natural - beta).sum() == pytest.approx(12 * 5, rel=1e-9)
+    whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
+    parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
+    assert np.array_equal(whole.particles, parts.particles)
+    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
 
 
 def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
@@ -76,11 +73,11 @@ def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
         session = session_of("particle_lda", seed, {"num_data": 3, "length": 3}, **knobs)
         frame = session.advance(3)
         log_z.append(frame.metrics["log_z"])
-        means.append(frame.density.weights @ same_topic(frame.state.natural).reshape(20, -1))
+        means.append(frame.density.weights @ topics.same_topic(frame.state.natural).reshape(20, -1))
     assert session.ended and any(event.kind == "rejuvenated" for event in frame.info.events)
     exact, log_z = exact_of(session.target), np.array(log_z)
-    assert abs(evidence_errors(log_z, exact.log_evidence)) < 4.5
-    assert weighted_errors(np.array(means), log_z, exact_same_topic(exact, 0.4).ravel()) < 4.5
+    assert abs(topics.evidence_errors(log_z, exact.log_evidence)) < 4.5
+    assert topics.weighted_errors(np.array(means), log_z, topics.exact_same_topic(exact, 0.4).ravel()) < 4.5
 
 
 def process_session(method, num_data=60, seed=0, options=None, **knobs):
@@ -140,21 +137,11 @@ def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
         np.testing.assert_allclose(session.advance(1).weights, expected, rtol=1e-6)
 
 
-def test_the_posterior_of_the_target_is_that_of_its_log_joint():
+def test_a_process_has_the_posterior_of_its_log_joint_and_a_subset_that_of_its_rows():
     target = make_target("sparse_gp", dim=6, num_data=50)
     exact, rng = target.exact, np.random.default_rng(0)
     points = exact.sample(rng, 8)
     np.testing.assert_allclose(target.log_joint(points) - exact.log_density(points), exact.log_z, rtol=1e-9)
-
-
-def test_steps_on_batches_come_to_the_optimum_of_all_data():
-    whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
-    parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
-    assert np.array_equal(whole.particles, parts.particles)
-    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
-
-
-def test_a_subset_is_the_process_of_its_rows():
     session = process_session("subset_gp", options={"noise_variance": 0.1}, subset_size=25, batch_size=10)
     frame, target = session.advance(100), session.target
     inputs = target.inducing_inputs(frame.state.particles[0])[:, 0]

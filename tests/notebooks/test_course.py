@@ -167,9 +167,6 @@ def test_a_student_hands_in_points_that_nbgrader_can_read(solved, tmp_path):
     assert points(found) == (4.0 * solved, 5.0) and found["student"] == "ada"
 
 
-# Where notebooks are opened: badges for Colab, and the files of Binder.
-
-
 @pytest.mark.ci
 def test_copies_with_a_badge_open_in_colab_and_the_instructors_key_has_every_question(capsys, tmp_path, monkeypatch):
     monkeypatch.setattr("pmdviz.cli.course.course", lambda: COURSE[:1])

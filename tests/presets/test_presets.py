@@ -7,32 +7,56 @@ three seeds, hints on two.
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 import pytest
 from joblib import parallel_config
 
 import pmdviz
+from pmdviz import presets
+from pmdviz.engine.recipe import Recipe
+from pmdviz.engine.run import Run
+from pmdviz.engine.session import Session
 from pmdviz.experiments.running import EXPERIMENTS, run_experiment
 from pmdviz.expressions import Expression, Template
 from pmdviz.lessons.playing import compute_floor
 from pmdviz.metrics.divergences import modes
-from pmdviz.presets import (
-    EXPERIMENT_PRESETS,
-    MEASURES,
-    PRESETS,
-    RunScope,
-    contradictions,
-    diagnose,
-    find_experiment_preset,
-    find_preset,
-    names_of,
-)
 from pmdviz.scenes.trace_columns import GROUPS
-from tests.support.presets import NEVER, failures, run_of
 from tests.support.tables import refused
 
-FOLDER = Path(pmdviz.__file__).parent / "presets"
+NEVER = 10**9
+
+
+def run_of(recipe: Recipe, hint: presets.Hint | None = None, metrics_every: int | None = NEVER) -> Run:
+    """The run of a preset's recipe, or of one of its hints, to the end of its budget.
+
+    With `metrics_every` None it has the history that a page has.
+    """
+    hint = hint or presets.Hint("")
+    recipe = recipe.replaced(
+        budget=recipe.budget if hint.budget is None else hint.budget,
+        target_options={**recipe.target_options, **hint.options},
+    )
+    session = Session(recipe, metrics_every)
+    while not session.done and session.frame.spent < hint.after * recipe.budget:
+        session.advance(1)
+    if hint.knobs:
+        session.set(**hint.knobs)
+    if hint.after == 0:  # nothing has run: they become the recipe's own
+        session = Session(session.recipe, metrics_every)
+    while not session.done:
+        session.advance(NEVER)
+    return session.run
+
+
+def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str]:
+    """Why an expression does not hold of a run: [itself with its values]; [] where it holds.
+
+    `own` is the run that ratios compare it with, the preset's own. Raises InputError for an unknown name.
+    """
+    scope = presets.RunScope(run, own)
+    return [] if expected.holds(scope) else [expected.why(scope)]
+
+
 QUICK = ("two_modes", "particles_die", "head_start")
 LONG = ("many_data", "too_bold", "volatility_too_sure", "mean_as_printed", "gf_gp_classification", "own_normaliser")
 
@@ -48,38 +72,36 @@ def every(*asked):
 
 @cache
 def own_run(name, ahead):
-    preset = find_preset(name)
+    preset = presets.find_preset(name)
     return run_of(ahead_of(preset, ahead), metrics_every=every(preset.check, preset.diagnosis[0]))
 
 
 def said_of(preset, run, own=None):
-    """The diagnosis of a run: one plain sentence."""
-    scope = RunScope(run, own)
-    assert not contradictions(preset.diagnosis, scope)
-    words = diagnose(preset.diagnosis, scope)
+    scope = presets.RunScope(run, own)
+    assert not presets.contradictions(preset.diagnosis, scope)
+    words = presets.diagnose(preset.diagnosis, scope)
     assert words.endswith(".") and not {*"{}_"} & {*words}, words
     return words
 
 
 def show_what_they_promise(preset, run):
-    """Assert it of a preset and its own run."""
     asked = [preset.check, *preset.diagnosis, *(hint.expect for hint in preset.hints if hint.expect is not None)]
-    unknown = frozenset().union(*(one.names for one in asked)) - {*names_of(run, ratios=True)}
+    unknown = frozenset().union(*(one.names for one in asked)) - {*presets.names_of(run, ratios=True)}
     assert not unknown, f"no name of a run: {sorted(unknown)}"
     assert not failures(preset.check, run)
-    assert said_of(preset, run) == preset.diagnosis[0].say.words(RunScope(run))
+    assert said_of(preset, run) == preset.diagnosis[0].say.words(presets.RunScope(run))
 
 
 def test_a_preset_has_its_parts_and_its_hints_change_something():
-    assert next(iter(PRESETS)) == "two_modes" and find_preset("two_modes").recipe == pmdviz.Recipe()
-    for name, preset in PRESETS.items():
+    assert next(iter(presets.PRESETS)) == "two_modes" and presets.find_preset("two_modes").recipe == pmdviz.Recipe()
+    for name, preset in presets.PRESETS.items():
         assert preset.title and preset.question and preset.watch and preset.hints and preset.diagnosis, name
         assert preset.try_this == " ".join(hint.say for hint in preset.hints), name
         for hint in preset.hints:
             assert (hint.expect is not None) or not hint.changes, (name, hint)
             assert all(preset.recipe.target_options[option] != value for option, value in hint.options.items())
             assert all(preset.recipe.knobs[knob] != value for knob, value in hint.knobs.items()), (name, hint)
-    refused("did you mean 'too_bold'", find_preset, "to_bold")
+    refused("did you mean 'too_bold'", presets.find_preset, "to_bold")
 
 
 @pytest.mark.nightly
@@ -101,12 +123,12 @@ assert all(usual_target(name) in pmdviz.list_targets() for name in METHODS)
 
 def in_tiers(by_default, otherwise, at_night=()):
     marks = dict.fromkeys(by_default, ()) | dict.fromkeys(at_night, pytest.mark.nightly)
-    return [pytest.param(name, marks=marks.get(name, otherwise)) for name in PRESETS]
+    return [pytest.param(name, marks=marks.get(name, otherwise)) for name in presets.PRESETS]
 
 
 @pytest.mark.parametrize("name", in_tiers(QUICK, pytest.mark.ci, LONG))
 def test_its_run_shows_what_the_question_is_about_and_is_diagnosed_so(name):
-    preset = find_preset(name)
+    preset = presets.find_preset(name)
     show_what_they_promise(preset, own_run(name, 0))
     assert preset.trace in GROUPS.of(preset.recipe.make_target(), preset.recipe.make_method())
 
@@ -117,15 +139,15 @@ def test_a_hint_does_what_it_says_and_is_diagnosed_so(name):
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("name", presets.PRESETS)
 def test_other_seeds_show_the_same(name):
     for ahead in (1, 2):
-        show_what_they_promise(find_preset(name), own_run(name, ahead))
+        show_what_they_promise(presets.find_preset(name), own_run(name, ahead))
     check_hints(name, 1)
 
 
 def check_hints(name, ahead):
-    preset, own = find_preset(name), own_run(name, ahead)
+    preset, own = presets.find_preset(name), own_run(name, ahead)
     for hint in preset.hints:
         if hint.expect is not None:
             run = run_of(ahead_of(preset, ahead), hint, every(hint.expect, *preset.diagnosis)) if hint.changes else own
@@ -138,8 +160,10 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
     recipe = pmdviz.Recipe(target="rbm", method="ais", num_particles=20, num_temperatures=5, sandwich=True)
     run = run_of(recipe)
     truth = recipe.make_target().reference().log_z
-    assert RunScope(run).value("log_z_error") == pytest.approx(run.final.metrics["log_z"] - truth, abs=1e-9)
-    assert MEASURES["log_z_above_error"](run) == pytest.approx(run.final.metrics["log_z_above"] - truth, abs=1e-9)
+    assert presets.RunScope(run).value("log_z_error") == pytest.approx(run.final.metrics["log_z"] - truth, abs=1e-9)
+    assert presets.MEASURES["log_z_above_error"](run) == pytest.approx(
+        run.final.metrics["log_z_above"] - truth, abs=1e-9
+    )
     session = pmdviz.Session(recipe)
     session.advance(3)
     (why,) = failures(Expression("abs(log_z_above_error) < 9"), session.run)
@@ -147,19 +171,19 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
 
 
 def test_it_has_words_and_knobs_that_differ_from_their_defaults():
-    for name, preset in EXPERIMENT_PRESETS.items():
-        assert find_experiment_preset(name) is preset and preset.title and preset.question and preset.check
+    for name, preset in presets.EXPERIMENT_PRESETS.items():
+        assert presets.find_experiment_preset(name) is preset and preset.title and preset.question and preset.check
         knobs = EXPERIMENTS[preset.experiment].Knobs
         defaults, chosen = knobs.defaults().as_dict(), knobs.checked(preset.knobs).as_dict()
         assert [each for each in preset.knobs if chosen[each] == defaults[each]] == [], name
-    assert len({preset.title for preset in EXPERIMENT_PRESETS.values()}) == len(EXPERIMENT_PRESETS)
-    refused("unknown preset of an experiment", find_experiment_preset, "descents")
+    assert len({preset.title for preset in presets.EXPERIMENT_PRESETS.values()}) == len(presets.EXPERIMENT_PRESETS)
+    refused("unknown preset of an experiment", presets.find_experiment_preset, "descents")
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("name", EXPERIMENT_PRESETS)
+@pytest.mark.parametrize("name", presets.EXPERIMENT_PRESETS)
 def test_it_shows_what_it_is_about(name):
-    preset = find_experiment_preset(name)
+    preset = presets.find_experiment_preset(name)
     with parallel_config("threading"):
         found = run_experiment(preset.experiment, preset.knobs, workers=1)
     assert not found.failed and preset.failures(found.summary) == []
@@ -172,7 +196,7 @@ def run():
 
 
 def value(text, run, own=None):
-    return Expression(text).value(RunScope(run, own))
+    return Expression(text).value(presets.RunScope(run, own))
 
 
 def test_what_a_run_its_history_and_its_modes_have_and_have_not(run):
@@ -183,7 +207,7 @@ def test_what_a_run_its_history_and_its_modes_have_and_have_not(run):
     assert value("step_size", run) == run.history["step_size"][-1] != run.recipe.knobs["step_size"]
     grown = run_of(pmdviz.Recipe("gaussian", num_particles=50, policy="until", until=1, most_particles=90, budget=40))
     assert value("num_particles", grown) == len(grown.particles) == 90
-    words = Template("{num_particles:,} {iteration} {visited:,}").words(RunScope(run))
+    words = Template("{num_particles:,} {iteration} {visited:,}").words(presets.RunScope(run))
     assert words == "150 60 600"
     chain = run_of(pmdviz.Recipe("gmm", "random_walk", budget=200))
     assert value("ess", chain) is None and value("ess_fraction < 1", chain) is None
@@ -206,5 +230,5 @@ def test_what_a_run_its_history_and_its_modes_have_and_have_not(run):
     assert value("lightest_mode", run) == masses[at] and value("lightest_mode_exact", run) == found.masses[at]
     other = run_of(pmdviz.Recipe(target="bimodal1d", num_particles=50, budget=600, batch_size=10))
     assert value("tv_ratio", other, run) == other.final.tv / run.final.tv
-    assert "tv_ratio" in names_of(run, ratios=True) and "tv_ratio" not in names_of(run)
+    assert "tv_ratio" in presets.names_of(run, ratios=True) and "tv_ratio" not in presets.names_of(run)
     refused("name in an expression", failures, Expression("tv_ratio < 1"), run)  # a ratio is to something

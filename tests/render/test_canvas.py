@@ -57,7 +57,6 @@ READ_JS = """
 
 @pytest.fixture(scope="module")
 def drawn():
-    """A dozen pictures, by what they are of."""
     found = {}
     for target, method, scene, traces in SEEN:
         run = pmdviz.run(target=target, method=method, seed=1, budget=600, floor=False)
@@ -72,7 +71,6 @@ def drawn():
 
 @pytest.fixture
 def page(browser):
-    """A page with two canvases and the script."""
     context = browser.new_context(viewport={"width": 600, "height": 1000}, device_scale_factor=2)
     made, problems = context.new_page(), []
     made.on("pageerror", lambda error: problems.append(str(error)))

@@ -1,4 +1,4 @@
-"""Arrays of pictures: contours, dots, images, charts of experiments, a race's difference, and numbers in words."""
+"""Arrays of pictures: contours, dots, images, charts, data and their regions, and numbers in words."""
 
 import html
 import json
@@ -7,7 +7,11 @@ import math
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from scipy.spatial import cKDTree
 
+import pmdviz
+from pmdviz.data.tables import hold
+from pmdviz.densities.density import Grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Series
@@ -16,13 +20,16 @@ from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes import columns as arrays
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import axis, chart_columns
+from pmdviz.scenes.columns import density_levels, region_lines
+from pmdviz.scenes.data_columns import BINS, FINE_SIDE, coarse_lines, ground_of, moment, moved, moved_options
 from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, tile_columns, weighted
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
 from pmdviz.scenes.words import button, marked, number
+from pmdviz.targets import make_target
 from pmdviz.views import RaceDifference
-from tests.support.tables import looped
+from tests.support.tables import looped, refused
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +52,7 @@ def test_contours_hold_the_stated_mass_and_are_circles_of_the_right_radius_in_on
         start = end + 1
 
 
-def test_area_is_proportional_to_weight_up_to_the_largest_dot():
+def test_dots_have_areas_by_weight_and_the_heaviest_are_drawn():
     weights = np.array([0.001, 0.002, 0.007])
     sizes = arrays.dot_sizes(weights, 3)
     assert_allclose(sizes**2 / weights, arrays.INK, rtol=1e-5)
@@ -55,9 +62,6 @@ def test_area_is_proportional_to_weight_up_to_the_largest_dot():
     assert arrays.dot_sizes(np.array([0.5, 0.5]), 2, 7.0).max() == 7.0
     assert 0.85 >= arrays.dot_opacity(0.45, 2) > arrays.dot_opacity(0.45, 100) > arrays.dot_opacity(0.45, 1_500) == 0.45
     assert arrays.dot_opacity(0.45, 5_000) < 0.45
-
-
-def test_the_heaviest_are_drawn_and_of_equally_heavy_ones_none_for_its_place():
     rng = np.random.default_rng(0)
     one, two = rng.dirichlet(np.full(50_000, 0.1)), rng.dirichlet(np.full(50_000, 0.1))
     rows = arrays.drawn_rows(one)
@@ -97,9 +101,6 @@ def test_columns_come_back_and_a_shared_array_is_packed_once():
     for source, expected in ((0, {"x": x, "same": x}), (2, {"y": y, "none": []})):
         for name, start, length in parts[source]:
             np.testing.assert_array_equal(numbers[start : start + length], expected[name])
-
-
-# Images, and curves at the edges.
 
 
 def test_the_heat_is_brightest_at_the_peak_and_a_tile_of_a_race_goes_without_it(frame):
@@ -160,9 +161,6 @@ def test_marginal_curves_stand_at_the_edges_and_the_exact_ones_fill_the_strips(f
     assert np.trapezoid(curve, grid.grid.axes[0]) == pytest.approx(1, abs=0.01)
 
 
-# Charts of experiments.
-
-
 def chart(*series, **rest):
     return Chart(series, "particles m", "error", **rest)
 
@@ -206,10 +204,7 @@ def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
     np.testing.assert_allclose(1 - np.exp(-0.5 * radius2), charts.MASS, rtol=1e-6)
 
 
-# The difference of two entrants of a race.
-
-
-def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer():
+def test_the_difference_of_two_traces_says_who_is_closer_and_is_linear_in_between():
     recipe = RaceRecipe.checked("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=200)
     race = Race(recipe, metrics_every=10**6)
     standings = [Standing(race, k) for k in range(2)]
@@ -237,9 +232,6 @@ def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer():
     assert y.start == -y.end and list(data["zero"]["y"]) == [0, 0]
     assert [data[key]["text"] for key in ("first", "second")] == [[f"{title} closer"] for title in found.titles]
     assert [data[key]["y"] for key in ("first", "second")] == [[1.0], [0.0]]
-
-
-def test_in_between_it_is_linear_and_goes_no_further_than_both():
     one = {"visited": np.array([0.0, 10, 30]), "tv": np.array([1.0, 0.5, 0.1])}
     other = {"visited": np.array([5.0, 20, 25, 40]), "tv": np.array([0.9, np.nan, 0.3, 0.2])}
     x, y = difference(one, other, "visited", "tv")
@@ -249,20 +241,110 @@ def test_in_between_it_is_linear_and_goes_no_further_than_both():
     assert not len(difference(one, nothing, "visited", "tv")[0])
 
 
-# Words.
-
-
-def test_numbers():
+def test_numbers_in_words_and_words_of_the_glossary_as_buttons():
     said = {0.08721: "0.0872", 1234.5: "1,230", 12.345: "12.3", 0.0: "0", -2.5: "-2.50", 0.9996: "1.00"}
     said |= {1e-5: "below 0.0001", -1e-5: "just below 0", math.inf: "infinite", -math.inf: "minus infinite"}
     for value, words in {**said, math.nan: "not known", None: "not known"}.items():
         assert number(value) == words
-
-
-def test_words_of_the_glossary_become_buttons_and_all_else_stays():
     said = marked(html.escape("iteration 3, TV 0.087 < 1, independent draws 0.088, forward KL 2"))
     assert said == (
         f"iteration 3, {button('TV', 'tv')} 0.087 &lt; 1, {button('independent draws', 'independent-draws')} 0.088, "
         f"{button('forward KL', 'kl')} 2"
     )
     assert marked("ESSEX, TVs, batch of 100") == "ESSEX, TVs, batch of 100"
+
+
+def frame_of(target="mixture", iterations=3, **parts):
+    session = Session(pmdviz.Recipe(target, **parts))
+    session.advance(iterations)
+    return session.frame
+
+
+def finite(lines):
+    """The points of lines, without the gaps between them."""
+    points = np.column_stack([lines["x"], lines["y"]])
+    return points[np.isfinite(points).all(axis=1)]
+
+
+def area(bars):
+    return float((bars["top"] * (bars["right"] - bars["left"])).sum())
+
+
+def test_the_batch_is_a_part_of_the_bars():
+    frame = frame_of(batch_size=200)
+    seen = moment(frame)
+    assert len(seen.bars["top"]) == BINS and area(seen.ground.bars) == pytest.approx(1)
+    assert area(seen.bars) == pytest.approx(0.2) and (seen.bars["top"] <= seen.ground.bars["top"]).all()
+    expected = np.histogram(frame.target.data[frame.batch_rows], np.append(seen.bars["left"], seen.bars["right"][-1]))
+    assert_allclose(seen.bars["top"] * np.diff(expected[1]) * frame.num_data, expected[0])
+    assert area(moment(frame_of(iterations=0)).bars) == 0
+    assert area(moment(frame_of(method="hmc", iterations=1)).bars) == pytest.approx(1)  # a step by all data
+
+
+def test_the_predictive_density_is_the_one_on_paper_and_that_of_q_comes_to_it():
+    frame = frame_of("gaussian", target_options={"dim": 1})
+    exact, noise = frame.target.exact, frame.target.options.sigma_x
+    variance = exact.cov[0, 0] + noise**2
+    line = moment(frame).ground.exact
+    paper = np.exp(-0.5 * (line["x"] - exact.mean[0]) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
+    assert_allclose(line["y"], paper, atol=0.03 * paper.max())  # of 300 draws
+    for iterations, is_near in ((0, False), (200, True)):
+        seen = moment(frame_of("bimodal1d", iterations=iterations))
+        away = np.abs(seen.approximate["y"] - seen.ground.exact["y"]).max()
+        assert (away < 0.1 * seen.ground.exact["y"].max()) == is_near
+
+
+def test_two_columns_are_dots_and_classes_have_a_line_between_them():
+    seen = moment(frame_of("gaussian", batch_size=5))
+    assert len(seen.ground.dots["x"]) == 20 and len(seen.dots["x"]) == 5 and not len(seen.bars["top"])
+    assert len(seen.approximate["x"]) > 50
+    frame = frame_of("logistic")
+    target, inputs = frame.target, finite(moment(frame).ground.exact).astype(float)
+    draws = target.reference().sample(np.random.default_rng(0), 300)
+    assert_allclose(target.row_mean(draws, target.rows_at(inputs)).mean(axis=0), 0.5, atol=0.02)
+
+
+def test_reading_it_changes_no_run_and_a_persons_table_is_drawn_by_its_feature():
+    looked, alone = (Session(pmdviz.Recipe(num_particles=200)) for _ in range(2))
+    for _ in range(6):
+        moment(looked.advance(1))
+    alone.advance(6)
+    assert looked.frame.particles.tobytes() == alone.frame.particles.tobytes()
+    assert looked._rng.bit_generator.state == alone._rng.bit_generator.state
+    x = np.linspace(0, 4, 40)
+    table = hold("line.csv", ["x", "y"], np.column_stack([x, 1 + 2 * x]))
+    target = make_target("linear", data=table.pin, num_data=40, dim=2, sigma_y=0.1, prior_sd=10.0)
+    ground = ground_of(target)
+    assert_allclose(ground.dots["x"], x, rtol=1e-6)
+    assert_allclose(ground.exact["y"], 1 + 2 * ground.exact["x"], atol=0.2)
+
+
+def farthest(one, other):
+    """The largest distance of a point of one line to the nearest of the other, both ways."""
+    a, b = finite(one), finite(other)
+    return max(cKDTree(x).query(y)[0].max() for x, y in ((a, b), (b, a)))
+
+
+@looped("options", [{"num_data": 400, "sigma_x": 1.5}, {"num_data": 4_000}])
+def test_coarse_regions_are_those_of_the_exact_posterior(options):
+    target = make_target("mixture", **options)
+    grid = Grid(target.view_box, FINE_SIDE)
+    density = np.exp(target.exact.on_grid(grid))
+    exact = region_lines(grid.axes, density)
+    assert len(density_levels(density)) == 3
+    cell = float(grid.extent.max()) / grid.side
+    assert farthest(coarse_lines(target), exact) < 3 * cell
+
+
+def test_a_dragged_mode_takes_the_posterior_along_up_to_the_bounds():
+    lines = coarse_lines(make_target("bimodal1d"))
+    assert np.trapezoid(lines["y"], lines["x"]) == pytest.approx(1.0, abs=1e-3)
+    target = make_target("mixture", num_data=400, sigma_x=1.5)
+    found = moved(target, 0, 2.0, -3.0)
+    assert [handle.at for handle in found.handles] == [(2.0, -3.0), (-1.0, 3.0)]
+    here = coarse_lines(make_target("mixture", num_data=400, sigma_x=1.5, theta1=2.0, theta2=-3.0))
+    assert farthest(found.lines, here) == 0
+    assert farthest(found.lines, coarse_lines(target)) > 0.5
+    target = make_target("mixture")
+    assert moved_options(target, 0, 99.0, -99.0) == {"theta1": 5.0, "theta2": -5.0}
+    refused("no such handle", moved_options, target, 2, 0.0, 0.0)

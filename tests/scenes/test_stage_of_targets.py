@@ -1,4 +1,4 @@
-"""Scenes of one target each: functions, hidden paths, states, weights and topics."""
+"""Scenes of one target or one method each: functions, states, weights, topics; blocks, ladders, rings."""
 
 import numpy as np
 import pytest
@@ -6,23 +6,21 @@ import pytest
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
-from pmdviz.scenes.stage import SCENES, applicable_scenes
+from pmdviz.scenes.columns import CORNERS
+from pmdviz.scenes.stage import SCENES, applicable_scenes, components, ladder, square
 from pmdviz.scenes.stage.discrete import BARS, FAINT, NEUTRAL, TOP
 from pmdviz.scenes.stage.predictions import CELLS as TILE_CELLS
 from pmdviz.scenes.stage.predictions import HIGH as TILE_HIGH
 from pmdviz.scenes.stage.predictions import POINTS, _curve, weighted_quantiles
 from pmdviz.targets.gaussian_process import truth
 from pmdviz.targets.rows import curve as net_curve
-from tests.support.frames import frame_of, short_chains
+from tests.support.engine import frame_of, short_chains
 from tests.support.tables import looped
 
 
 def curves(line, each):
     """The curves of a line, without the gaps between them: (number, each)."""
     return line["y"][~np.isnan(line["x"])].reshape(-1, each)
-
-
-# A function of one input: both bands, the true function, the data, and the inducing inputs.
 
 
 def of_process(method="structured_pmd", **options):
@@ -57,9 +55,6 @@ def test_the_rug_is_the_inducing_inputs_where_a_method_has_such(method, number):
     assert np.isin(rug["x"], frame.target.data[:, 0].astype(np.float32)).all()
 
 
-# A net's predictions: the band with its noise, the curve of the mean of theta, and the function.
-
-
 def test_the_band_is_that_of_y_over_the_nets_themselves():
     frame = frame_of("regression_net", "pmfvb_nn", 20, num_data=60, hidden=5, batch_size=30)
     target, theta, found = frame.target, frame.particles, SCENES["predictive_band"].columns(frame, (0, 1))
@@ -73,9 +68,6 @@ def test_the_band_is_that_of_y_over_the_nets_themselves():
     np.testing.assert_allclose(found.paths["y0"], expected, atol=1e-4)
     np.testing.assert_allclose(found.paths["x0"][1:], found.paths["x1"][:-1])
     np.testing.assert_allclose(found.prior["y"], net_curve(found.prior["x"][:, None].astype(float)), atol=1e-5)
-
-
-# A hidden path and what a target reports, against quantiles and sums written out.
 
 
 @pytest.fixture(autouse=True)
@@ -137,9 +129,6 @@ def test_tiles_have_densities_of_equal_scale_and_moments_in_words(method):
     assert x0 <= np.nanmin(found.exact["x"]) and np.nanmax(found.approximate["y"]) <= y1 and y0 < y1 and x0 < x1
 
 
-# One coordinate of few values: bars of the right height, and quantile bins with what lies in them.
-
-
 def heights(line, count, foot=0.0):
     """Of the last `count` bars of a line, each of six points."""
     return line["y"][-6 * count :].reshape(count, 6)[:, 1] - foot
@@ -175,8 +164,6 @@ def test_bins_hold_the_points_that_stand_in_them(knobs):
     assert len(columns.particles["x"]) == 40 and len(columns.words.text) == count
 
 
-# Maps of the signs of a net's weights: each hidden unit's pixels are where the first layer has them.
-
 WEIGHTS = SCENES["weight_signs"]
 
 
@@ -199,9 +186,6 @@ def test_an_image_is_the_weights_of_one_unit_and_the_words_are_the_accuracies():
     together, alone = frame.metrics["accuracy"], frame.metrics["single_accuracy"]
     assert words.text == (f"together {together:.1%} right", f"each alone {alone:.1%}")
     assert (left < words.x).all() and (words.x < right).all() and (low < words.y).all() and (words.y < high).all()
-
-
-# Topics of the heaviest particle, and the shares of a document.
 
 
 def tile(cells, number, columns=3, side=3, gap=1):
@@ -233,3 +217,204 @@ def test_tiles_are_the_topics_of_the_heaviest_particle_and_lines_the_shares_of_t
         shares = frame.target.shares(topics, frame.target.test_data[[document]])[0, 0]
         np.testing.assert_allclose(lengths[-1], shares, atol=1e-5)
     assert not np.allclose(*lengths)
+
+
+BLOCKS = SCENES["blocks"]
+
+
+def of_blocks(steps=30, **parts):
+    return frame_of("correlated_gaussian", "pmfvb", steps, num_particles=60, **parts)
+
+
+@looped("pair", [(0, 1), (1, 2), (2, 1)])
+def test_ticks_stand_at_the_particles_of_each_block_on_its_own_axis(pair):
+    frame = of_blocks(dim=3, grouping="single", step_size=0.1)
+    (left, right), (low, high) = square(frame.target.view_box, pair)
+    paths = BLOCKS.columns(frame, pair).paths
+    length = 0.03 * (high - low)
+    upright = paths["x0"] == paths["x1"]
+    np.testing.assert_array_equal(paths["x0"][upright], frame.particles[:, pair[0]].astype(np.float32))
+    np.testing.assert_array_equal(paths["y0"][~upright], frame.particles[:, pair[1]].astype(np.float32))
+    np.testing.assert_allclose(paths["y1"][upright] - low, length, rtol=1e-5)
+    np.testing.assert_allclose(paths["x1"][~upright] - left, length, rtol=1e-5)
+    assert (paths["y0"][upright] == np.float32(low)).all() and (paths["x0"][~upright] == np.float32(left)).all()
+
+
+def test_ticks_are_left_out_beyond_the_box_and_words_tell_what_is_lost_between_blocks():
+    frame = of_blocks(1, grouping="single", step_size=10.0)
+    box = np.array(square(frame.target.view_box, (0, 1)))
+    inside = (frame.particles >= box[:, 0]) & (frame.particles <= box[:, 1])
+    assert 0 < inside.sum() < 120
+    assert len(BLOCKS.columns(frame, (0, 1)).paths["x0"]) == inside.sum()
+    frame = of_blocks(dim=4, correlation=0.8)
+    assert BLOCKS.columns(frame, (0, 2)).words.text == ("correlation 0.00; two blocks, 0 under q",)
+    within, cov = BLOCKS.columns(frame, (0, 1)), frame.density.cov
+    found = cov[0, 1] / np.sqrt(cov[0, 0] * cov[1, 1])
+    assert within.words.text == (f"correlation 0.80; one block, {found:.2f} under q",)
+    assert len(within.paths["x0"]) == 0, "its dots are its particles"
+
+
+COMPONENTS = SCENES["components"]
+
+
+@looped("target, dim, pair", [("gaussian", 2, (0, 1)), ("linear", 3, (2, 0))])
+def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(target, dim, pair):
+    frame = frame_of(target, "adaptive_is", 4, dim=dim, num_components=6, num_particles=300)
+    columns, mixture = COMPONENTS.columns(frame, pair), frame.densities["mixture"]
+    rows = np.argsort(-mixture.weights, kind="stable")[: components.MOST]
+    x, y = (columns.paths[name].reshape(2, len(rows), CORNERS) for name in ("x0", "y0"))
+    sds = np.diagonal(mixture.choleskys, axis1=1, axis2=2)[rows][:, list(pair)]
+    mean = mixture.particles[rows][:, list(pair)]
+    for k, radius in enumerate((1.0, 2.0)):
+        z = np.hypot((x[k] - mean[:, :1]) / sds[:, :1], (y[k] - mean[:, 1:]) / sds[:, 1:])
+        np.testing.assert_allclose(z, radius, rtol=2e-3)
+    alpha = columns.paths["alpha"].reshape(2, -1, CORNERS)[0, :, 0]
+    assert alpha[0] == 1.0 and (np.diff(alpha) <= 0).all() and alpha.min() >= components.FAINTEST
+    assert columns.words.text and columns.words.text[0] == f"{mixture.weights.max():.0%}"
+
+
+DESCENT = SCENES["descent"]
+
+
+def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
+    frame = frame_of("mixture", "pmd", 12, num_particles=200)
+    drawn = DESCENT.columns(frame, (0, 1))
+    starts = np.stack([drawn.paths["x0"], drawn.paths["y0"]], axis=1)
+    ends = np.stack([drawn.paths["x1"], drawn.paths["y1"]], axis=1)
+    np.testing.assert_array_equal(ends, frame.particles.astype(np.float32))
+    np.testing.assert_array_equal(starts, frame.ancestry.first[frame.ancestry.rows].astype(np.float32))
+    assert len(drawn.others["x"]) == len(np.unique(frame.ancestry.rows)) < 200
+    assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
+    opacity = components.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
+    np.testing.assert_allclose(opacity, [1.0, components.DESCENT_FAINTEST, 0.5 + 0.5 * components.DESCENT_FAINTEST])
+
+
+FOLLOWERS = SCENES["followers"]
+
+
+def of_followers(steps=6, **parts):
+    return frame_of("gmm", "steinis", steps, num_particles=50, num_leaders=30, num_pilots=20, **parts)
+
+
+def test_cells_are_the_determinants_of_the_last_step_and_dots_as_wide_as_log_weights_say():
+    small, large = components.SMALLEST_DOT, components.LARGEST_DOT
+    weights = np.exp(-components.NATS * np.array([0.0, 0.5, 1.0, 3.0, np.inf]))
+    expected = [large, (small + large) / 2, small, small, small]
+    np.testing.assert_allclose(components.log_sizes(weights), expected, rtol=1e-6)
+    frame = of_followers()
+    image = FOLLOWERS.columns(frame, (0, 1)).image
+    (left, right), (low, high) = image.x, image.y
+    for row, column in ((0, 0), (20, 30), (47, 5)):
+        across, up = (column + 0.5) / components.SIDE, (row + 0.5) / components.SIDE
+        point = np.array([[left + (right - left) * across, low + (high - low) * up]])
+        log_det = frame.method.stretch(frame.state, frame.knobs, frame.target, point)[0]
+        assert np.sign(np.rint(1e3 * (image.values[row, column] - 0.5))) in (0.0, np.sign(log_det))
+    assert np.abs(image.values - 0.5).max() == pytest.approx(0.5)
+    for other in (of_followers(0), of_followers(dim=3)):
+        assert FOLLOWERS.columns(other, (0, 1)).image is None
+
+
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+def test_leaders_stand_where_they_are(dim, pair):
+    frame = of_followers(dim=dim)
+    columns, leaders = FOLLOWERS.columns(frame, pair), frame.state.leaders.astype(np.float32)
+    np.testing.assert_array_equal(columns.others["x"], leaders[:, pair[0]])
+    np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
+    np.testing.assert_array_equal(columns.particles["size"], components.log_sizes(frame.weights.astype(np.float32)))
+    assert len(columns.paths["x0"]) or dim == 1
+
+
+LADDER = SCENES["ladder"]
+
+
+def of_ladder(steps=12, target="gaussian", **parts):
+    return frame_of(target, "ais", steps, num_particles=100, num_temperatures=20, **parts)
+
+
+@looped("dim", [1, 2])
+def test_a_row_is_the_density_of_its_temperature(dim):
+    """Of Gaussians it has the precision 1/v + β N/s²."""
+    frame = of_ladder(dim=dim, num_data=6)
+    target, k = frame.target, dim - 1
+    columns = LADDER.columns(frame, (k, 1 - k))
+    for row in (0, 3, ladder.ROWS):
+        beta = (row / ladder.ROWS) ** 3
+        variance = 1 / (1 / target.prior_sd**2 + beta * 6 / 4.0)
+        mean = variance * beta * target.data[:, k].sum() / 4.0
+        start = 1 + row * (ladder.SIDE[dim] + 1)
+        x, y = (columns.exact[axis][start : start + ladder.SIDE[dim]] for axis in "xy")
+        np.testing.assert_allclose((y - row) / ladder.HIGH, np.exp(-0.5 * (x - mean) ** 2 / variance), atol=0.02)
+
+
+def test_particles_stand_at_their_temperature_also_on_the_way_back_and_above_two_dimensions():
+    frame = of_ladder()
+    columns, beta = LADDER.columns(frame, (0, 1)), (12 / 20) ** 3
+    row = ladder.ROWS * beta ** (1 / 3)
+    np.testing.assert_allclose(columns.particles["y"], row - 0.08, rtol=1e-6)
+    assert np.array_equal(columns.particles["x"], frame.particles[:, 0].astype(np.float32))
+    assert columns.prior["y"].max() == pytest.approx(row + ladder.HIGH, rel=1e-6)
+    assert columns.words.text[:2] == ("0", "0.016")
+    start = 1 + ladder.SIDE[1] + 1  # the histogram, behind the curve and its gap
+    heights = columns.approximate["y"][start:-1][1:-1:2]
+    shares, counts = heights / heights.sum(), np.log(frame.weights * 100)
+    edges = np.linspace(-8, 8, 33)
+    np.testing.assert_allclose(shares, np.histogram(counts, edges)[0] / 100, atol=1e-6)
+    frame = of_ladder(25, sandwich=True)
+    assert frame.state.returning and ladder.temperature_of(frame) == pytest.approx((15 / 20) ** 3)
+    columns = LADDER.columns(frame, (0, 1))
+    assert np.array_equal(columns.particles["x"], frame.state.walkers.points[:, 0].astype(np.float32))
+    frame = of_ladder(target="linear", dim=3, num_data=40)
+    columns = LADDER.columns(frame, (1, 0))
+    y = columns.exact["y"]
+    assert not len(columns.prior["y"]) and not ((y > 1) & (y < ladder.ROWS)).any()
+    assert np.nanmin(y) >= 0 and np.nanmax(y) == pytest.approx(ladder.ROWS + ladder.HIGH, rel=1e-6)
+
+
+REWEIGHTING = SCENES["reweighting"]
+
+
+@looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
+def test_rings_are_importance_weights_around_the_dots_and_areas_are_weights_up_to_the_largest(dim, pair):
+    areas = [0, 0.1 * components.INK**0.5, 0.2 * components.INK**0.5, components.LARGEST_RING]
+    np.testing.assert_allclose(components.diameters(np.array([0.0, 0.01, 0.04, 1.0])), areas, rtol=1e-6)
+    frame = frame_of("gmm", "black_box_is", 3, dim=dim, num_particles=40)
+    columns = REWEIGHTING.columns(frame, pair)
+    wanted = components.diameters(frame.method.before(frame.state))
+    kept, corners = wanted > 0, components.RING_CORNERS
+    x, y = (columns.paths[name].reshape(-1, corners) for name in ("x0", "y0"))
+    dots = columns.particles
+    wide, high = (b - a for a, b in REWEIGHTING.ranges(frame.target, pair, columns.top))
+    for found, name, side in ((x, "x", wide), (y, "y", high)):
+        np.testing.assert_allclose(found.mean(axis=1), dots[name][kept], atol=1e-4 * side)
+        np.testing.assert_allclose(np.ptp(found, axis=1), wanted[kept] * side / components.FRAME, atol=1e-4 * side)
+    np.testing.assert_array_equal(dots["size"], components.diameters(frame.weights))
+    np.testing.assert_array_equal(columns.paths["x1"].reshape(-1, corners)[:, :-1], x[:, 1:])
+
+
+SURROGATE = SCENES["surrogate"]
+
+
+def of_surrogate(steps=3, **parts):
+    return frame_of("gmm", "gf_svgd", steps, num_particles=50, **parts)
+
+
+def test_the_surrogate_is_dashes_and_a_dot_s_area_its_weight():
+    annealed = {"surrogate": "gaussian", "surrogate_sd": 0.5, "annealing": "on", "num_temperatures": 9}
+    frame = of_surrogate(dim=1, q0_sd=3.0, **annealed)
+    columns = SURROGATE.columns(frame, (0, 1))
+    x, y = columns.approximate["x"].astype(float), columns.approximate["y"]
+    np.testing.assert_allclose(y, np.exp(-0.5 * (x / 1.5) ** 2) / np.sqrt(2 * np.pi * 1.5**2), atol=1e-3)
+    assert np.isnan(columns.prior["x"]).sum() >= 8 and "β = 0.33" in columns.words.text[0]
+    rows = np.split(columns.prior["y"], np.flatnonzero(np.isnan(columns.prior["y"])))
+    curves = [curve[~np.isnan(curve)] for curve in rows if len(curve) > 2]
+    assert not np.allclose(curves[0], curves[-1])
+    frame = of_surrogate(surrogate="prior")
+    columns, ratios = SURROGATE.columns(frame, (0, 1)), frame.method.ratios(frame.state)
+    np.testing.assert_allclose(columns.particles["weight"], ratios, rtol=1e-6)
+    between = (columns.particles["size"] > ladder.SMALLEST) & (columns.particles["size"] < 20)
+    squares = columns.particles["size"][between] ** 2 / ratios[between]
+    np.testing.assert_allclose(squares, squares.mean(), rtol=1e-4)
+    assert columns.words.text == (f"ESS of ρ/p: {1 / (ratios**2).sum():.3g} of 50",)
+    for kind in ("prior", "moments", "kernels", "flat"):  # above two dimensions it is a marginal
+        lines = SURROGATE.columns(of_surrogate(dim=4, surrogate=kind), (2, 0)).approximate
+        assert (len(lines["x"]) == 0) == (kind == "flat")

@@ -9,8 +9,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.stage import SCENES, SceneChoice, applicable_scenes
 from pmdviz.scenes.stage.components import RUNS, frames_of
 from pmdviz.targets import TARGETS, make_target
-from tests.support.engine import Unmeasured, default_target, fitting, small_knobs
-from tests.support.frames import short_chains
+from tests.support.engine import Unmeasured, default_target, fitting, short_chains, small_knobs
 from tests.support.tables import looped, refused
 
 
@@ -149,7 +148,7 @@ def box_of(line):
     return tuple(float(end(line[axis])) for axis in ("x", "y") for end in (np.nanmin, np.nanmax))
 
 
-def test_a_lattice_shows_the_newest_state_the_mean_and_the_exact_mean():
+def test_a_lattice_and_a_strip_show_states_over_the_mean_and_the_exact_mean():
     frame = frame_of("ising", "gibbs", 50)
     columns = SCENES["lattice"].columns(frame, (0, 1))
     assert (box_of(columns.approximate), box_of(columns.exact)) == ((5, 9, 0, 4), (10, 14, 0, 4))
@@ -159,9 +158,6 @@ def test_a_lattice_shows_the_newest_state_the_mean_and_the_exact_mean():
     np.testing.assert_allclose(newest, (frame.particles[-1] + 1) / 2)
     np.testing.assert_allclose(mean, (frame.particles.mean(axis=0) + 1) / 2, rtol=1e-6)
     np.testing.assert_allclose(exact, (frame.target.exact.mean + 1) / 2, rtol=1e-6)
-
-
-def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean():
     frame = frame_of("ising", "discrete_gf_svgd", 5, size=3)
     columns = SCENES["lattice_strip"].columns(frame, (0, 1))
     cells = columns.image.values[::-1]
@@ -175,9 +171,6 @@ def test_a_strip_shows_the_heaviest_particles_over_the_mean_and_the_exact_mean()
         expected = ((mean.reshape(3, 3) + 1) / 2).repeat(2, axis=0).repeat(2, axis=1)
         np.testing.assert_allclose(cells[8:, left : left + 6], expected, rtol=1e-6)
     assert (box_of(columns.approximate), box_of(columns.exact)) == ((0, 6, 0, 6), (8, 14, 0, 6))
-
-
-def test_a_strip_of_weighted_particles_begins_with_the_heaviest_and_has_gaps_for_none():
     frame, scene = frame_of("ising", "ais", 5, size=3), SCENES["lattice_strip"]
     heaviest, lightest = (frame.particles[k].reshape(3, 3) for k in (frame.weights.argmax(), frame.weights.argmin()))
     assert (heaviest != lightest).any()

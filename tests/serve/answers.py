@@ -11,8 +11,6 @@ from tests.lab.threads import in_a_thread
 
 
 def answers(routes: list[Any], *paths: str, **request: Any) -> list[HTTPResponse]:
-    """The answer to a request for each of the addresses, one after the other."""
-
     async def asked() -> list[HTTPResponse]:
         sock, port = bind_unused_port()
         server = HTTPServer(Application(routes))

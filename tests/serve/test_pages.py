@@ -77,12 +77,9 @@ async def test_a_page_built_ahead_is_for_any_run_and_a_link_about_the_page_has_o
         assert not query.startswith("run") or stock[0].recipe == Recipe("banana", seed=3)
 
 
-def test_each_page_can_be_built():
+def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monkeypatch):
     for name, (_, make) in pages.PAGES.items():
         assert make(Link()).view is not None, name
-
-
-def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     arguments = {"page": [b"race"], "race": [RACE.encode()], "at": [b"3"]}
     link = pages._checked(arguments)
     assert (link.iteration, link.round) == (0, 3)  # the Lab stays at the start
@@ -90,9 +87,6 @@ def test_a_link_to_a_race_opens_its_race_and_is_held_to_the_limits(monkeypatch):
     monkeypatch.setenv(variable("max_particles"), "100")
     assert "num_particles" in str(pages._checked(arguments))
     assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
-
-
-# What a served page does when a browser or a presenter asks for it, the essay and the docs beside it; no server.
 
 
 def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
@@ -137,11 +131,7 @@ def test_docs_are_served_under_their_address_and_nothing_above_it(tmp_path, monk
     assert pages.docs_routes() == []
 
 
-# The pages of a session: built when first looked at, one at a time, told when they are out of sight.
-
-
 def fake_page(log, name):
-    """A page that notes what it is told."""
     view, foot = pn.Column(name=name), pn.Row(name=name)
     made = SimpleNamespace(view=view, foot=foot, on_presenter=lambda on: None, set_theme=lambda dark: None)
     for act in ("start", "look", "stop", "take"):

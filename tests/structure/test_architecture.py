@@ -1,12 +1,15 @@
-"""The map in docs/contributing/architecture.md: every path in it exists, and every folder of the package is in it."""
+"""Rules about the sources, the wheel, the README, and parts of one file."""
 
 import inspect
 import json
 import os
 import random
 import re
+import shlex
+import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -23,9 +26,6 @@ def test_the_paths_exist_and_every_folder_is_named():
     named = {*re.findall(r"\b(\w+)/", re.search(r"```\n(.*?)```", TEXT, re.DOTALL)[1])}
     folders = {path.parent.name for path in (ROOT / "pmdviz").rglob("__init__.py")}
     assert folders <= named
-
-
-# Rules about the sources for which ruff has no rule; `S` of ruff covers eval, pickle, shells and the like.
 
 
 PACKAGE = Path(pmdviz.__file__).parent
@@ -81,7 +81,6 @@ print(*pmdviz.run(recipe).particles.shape)
 
 
 def python(*arguments):
-    """Run Python in a fresh process; its standard output."""
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -120,3 +119,135 @@ def test_the_package_works_after_imports_in_any_order(seed):
     names = modules()
     random.Random(seed).shuffle(names)
     assert python("-c", IN_ANY_ORDER, json.dumps(names)) == "50 2\n"
+
+
+CONTRACTS = (
+    "tests/targets/test_targets.py",
+    "tests/methods/test_contract.py",
+    "tests/methods/test_terms.py::test_terms_add_up",
+    "tests/experiments/test_contract.py",
+)
+
+
+def with_toys(*words):
+    options = "-q -n 0 -p tests.toys.plugin -p no:cacheprovider".split()
+    command = [sys.executable, "-m", "pytest", *options, *words]
+    alone = {**os.environ, "PYTEST_ADDOPTS": ""}
+    found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200, env=alone)
+    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
+    return found.stdout
+
+
+@pytest.mark.ci
+def test_they_appear_everywhere():
+    assert " passed" in with_toys("tests/toys/shown.py")
+
+
+@pytest.mark.nightly
+def test_the_contract_tests_hold_with_them():
+    assert " passed" in with_toys(*CONTRACTS)
+
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+# What a line of the README is given more, so that it ends soon; a later option takes an earlier one's place.
+SOONER = {
+    "run": ("--budget", "300"),
+    "race": ("--budget", "300", "--seeds", "1"),
+    "sweep": ("--seeds", "1"),
+    "export": ("--budget", "300", "--frames", "3"),
+}
+ELSEWHERE = ("docs", "essay")  # tests of their own write these files
+
+
+def assert_serves(line: list[str]) -> None:
+    environment = {**os.environ, "BROWSER": "no-such-browser", "DISPLAY": "", "WAYLAND_DISPLAY": ""}
+    with subprocess.Popen([*line, "--port", "0"], env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            first, second = server.stdout.readline(), server.stdout.readline()
+            assert first.startswith("pmdviz is at http://127.0.0.1:"), first
+            assert second.startswith("no browser was found on this computer: open http://127.0.0.1:"), second
+        finally:
+            server.terminate()
+
+
+@pytest.mark.ci
+def test_the_lines_for_the_command_line_run_as_printed(tmp_path):
+    (block,) = re.findall(r"^## On the command line\n.*?^```console\n(.*?)^```$", README, flags=re.M | re.S)
+    lines = [shlex.split(line, comments=True) for line in block.splitlines()]
+    assert [(dollar, program) for dollar, program, *_ in lines] == [("$", ".venv/bin/pmdviz")] * len(lines)
+    for _, _, command, *arguments in lines:
+        line = [sys.executable, "-m", "pmdviz", command, *arguments, *SOONER.get(command, ())]
+        if command in ELSEWHERE:
+            continue
+        if command == "serve":
+            assert_serves(line)
+            continue
+        done = subprocess.run(line, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 0, (line, done.stderr)
+    assert {path.name for path in tmp_path.iterdir()} >= {"run.json", "table.csv", "film.gif", "course"}
+
+
+def test_the_python_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (block,) = re.findall(r"^```python\n(.*?)^```$", README, flags=re.M | re.S)
+    exec(block, {})
+    result, lines = capsys.readouterr().out.split("import pmdviz")
+    tv, *_, visited = result.split()
+    assert 0 < float(tv) < 0.2
+    assert int(visited) == 1000
+    assert "(10, {'bandwidth': 0.5})" in lines
+
+
+LEFT_BY_TOOLS = {".pyc", ".nbi", ".nbc"}
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory):
+    """Built in a folder that holds only what deploy/Containerfile copies, as its image is."""
+    folder, source = tmp_path_factory.mktemp("wheel"), tmp_path_factory.mktemp("source")
+    for line in re.findall(r"^COPY (.+) \./", (ROOT / "deploy/Containerfile").read_text(encoding="utf-8"), re.M):
+        for name in line.split():
+            if (ROOT / name).is_dir():
+                shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+            else:
+                shutil.copy(ROOT / name, source / name)
+    command = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    done = subprocess.run(command, cwd=source, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.ci
+def test_the_wheel_holds_the_package_whole_and_alone(wheel):
+    files = {p for p in (ROOT / "pmdviz").rglob("*") if p.is_file() and p.suffix not in LEFT_BY_TOOLS}
+    packed = set(zipfile.ZipFile(wheel).namelist())
+    assert {p.relative_to(ROOT).as_posix() for p in files} | {"pmdviz/py.typed"} <= packed
+    assert {name.partition("/")[0] for name in packed} == {"pmdviz", wheel.name.rsplit("-", 3)[0] + ".dist-info"}
+
+
+@pytest.mark.ci
+def test_the_wheel_works_away_from_the_checkout_and_the_course_and_the_docs_come_out_of_it(wheel, tmp_path):
+    zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
+    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
+
+    def python(*arguments):
+        done = subprocess.run([sys.executable, *map(str, arguments)], cwd="/", env=env, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
+    small = ("--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-")
+    assert "mixture" in python("-m", "pmdviz", "run", *small)
+    python("-m", "pmdviz", "notebooks", tmp_path / "mine")
+    copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
+    assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
+    call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import settings_folder; "
+    call += "docs = settings_folder(); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
+    call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
+    pages = tmp_path / "pages"
+    python("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
+    written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
+    ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert written == ours | {"readme.md", "changelog.md"} and (pages / "files/deploy/nginx.conf").is_file()
+    assert {*os.listdir(pages / "files/assets")} == {*os.listdir(ROOT / "assets")}

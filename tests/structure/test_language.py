@@ -90,7 +90,6 @@ def hits(pattern: re.Pattern[str], text: str) -> list[str]:
 
 
 def counts() -> dict[str, dict[str, int]]:
-    """Kind of text -> rule -> hits."""
     found = {}
     for kind, some in texts().items():
         found[kind] = {name: sum(len(hits(p, text)) for text in some.values()) for name, p in PATTERNS.items()}

@@ -1,5 +1,6 @@
 """A served lab and a headless Chromium, for the benches that watch the app as a person would."""
 
+import importlib.util
 import os
 import shutil
 import socket
@@ -7,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -115,6 +116,13 @@ def lab_server(*command: str, **environment: str) -> Iterator[tuple[int, subproc
     run = command or (sys.executable, "-m", "pmdviz", "serve")
     with server([*run, "--port", str(port)], port, **environment) as process:
         yield port, process
+
+
+def await_that(condition: Callable[[], Any], seconds: float = 60.0) -> None:
+    late = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < late, f"not within {seconds:.0f} s"
+        time.sleep(0.05)
 
 
 def await_answer(process: subprocess.Popen, url: str, seconds: float = START_S) -> None:
@@ -238,6 +246,22 @@ def open_page_tab(page: Any, title: str) -> None:
     if not page.get_by_role("tab", name=title).locator("visible=true").count():
         page.get_by_role("button", name="More", exact=True).click()
     page.get_by_role("tab", name=title).locator("visible=true").first.click()
+
+
+FINDINGS_JS = """async (part, rules) => (
+  await axe.run(part, {
+    resultTypes: ["violations"], ...(rules && {runOnly: rules}),
+    preload: location.protocol !== "file:",  // a page on the disk may not read its style sheets
+  })
+).violations.filter((v) => ["critical", "serious"].includes(v.impact))
+.flatMap((v) => v.nodes.map((n) => `${v.id}: ${n.html}`))"""
+
+
+def axe(page: Any, part: str = "html", rules: list[str] | None = None) -> list[str]:
+    """What axe-core finds critical or serious in a part of a page as it is, by rules of these names or by all."""
+    found = importlib.util.find_spec("axe_playwright_python")
+    page.evaluate(Path(found.origin).with_name("axe.min.js").read_text(encoding="utf-8"))
+    return page.locator(f"{part} >> visible=true").first.evaluate(FINDINGS_JS, rules)
 
 
 def cpu_seconds(server_pid: int) -> dict[str, float]:

@@ -17,33 +17,20 @@ STATUS = "pmdviz-status"
 
 
 class Client:
-    """One session.
-
-    Attributes
-    ----------
-    frames : list of float
-        Times (monotonic) at which a frame with a higher iteration came.
-    errors : list of str
-        What went wrong, in sentences.
-    words : dict
-        What the status panel says.
-    heard : list of str or None
-        The patches that came in, where somebody wants them.
-    """
+    """One session."""
 
     def __init__(self, url: str, draw_s: float = DRAW_S) -> None:
         self.wire, self._draw_s = Wire(url, self._events, self._failed), draw_s
-        self.frames: list[float] = []
-        self.errors: list[str] = []
-        self.words: dict[str, Any] = {}
+        self.frames: list[float] = []  # times (monotonic) at which a frame with a higher iteration came
+        self.errors: list[str] = []  # what went wrong, in sentences
+        self.words: dict[str, Any] = {}  # of the status panel
         self.iteration = -1
-        self.heard: list[str] | None = None
+        self.heard: list[str] | None = None  # the patches that came in, where somebody wants them
         self.models: dict[str, dict[str, Any]] = {}  # by id, as the document had them
         self.ack: dict[str, Any] = {}  # the attributes of the acknowledgement model
         self.ack_id, self._presses, self._closed = "", 0, False
 
     async def open(self, query: str = "") -> Self:
-        """Fetch the page, connect, pull the document, and say that the page is there."""
         document = await self.wire.open(query)
         self.models = {model["id"]: model for model in objects(document)}
         found = self.found("name", "acknowledge")
@@ -87,7 +74,6 @@ class Client:
         self.wire.send_event("button_click", {"model": {"id": button}})
 
     async def show(self, page: str, label: str) -> None:
-        """Go to a page of the app and wait until it has a button of that label."""
         bar = next(model["id"] for model in self.models.values() if model["attributes"].get("active") == "lab")
         self.wire.patch(bar, active=page)
         await self.until(lambda: any(m["attributes"].get("label") == label for m in self.models.values()))

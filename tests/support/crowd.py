@@ -63,7 +63,6 @@ class Served:
         self.port, self.process = port, psutil.Process(process.pid)
 
     def probe(self, collect: bool = False) -> dict[str, Any]:
-        """What the process says of itself since it was last asked."""
         with urllib.request.urlopen(f"{self.url}/probe{'?collect=1' if collect else ''}", timeout=60) as answer:
             return json.load(answer)
 

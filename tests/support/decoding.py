@@ -20,22 +20,12 @@ HEADER = '{"msgid":"c1","msgtype":"PATCH-DOC"}'
 
 
 class Decoded:
-    """What became of so many messages.
-
-    Attributes
-    ----------
-    refused, passed, unknown : int
-        By the guard; by both; by Bokeh, for a model that is not there.
-    wrong : list of str
-        Errors of any other kind.
-    megabytes : float
-        The most that one message took.
-    """
+    """What became of so many messages."""
 
     def __init__(self, rng: np.random.Generator, number: int) -> None:
-        self.refused = self.passed = self.unknown = 0
-        self.wrong: list[str] = []
-        self.megabytes = 0.0
+        self.refused = self.passed = self.unknown = 0  # by the guard; by both; by Bokeh, for a model that is not there
+        self.wrong: list[str] = []  # errors of any other kind
+        self.megabytes = 0.0  # the most that one message took
         self._document = whole_page()
         self._models = {known(model).kind: model for model in self._document.models}
         tracemalloc.start()
@@ -83,7 +73,6 @@ class Decoded:
 
 
 async def _opened() -> Document:
-    """The document of a page whose tabs have all been opened."""
     document = Document()
     with set_curdoc(document):
         pages.lab_page().server_doc(document)
@@ -99,5 +88,4 @@ async def _opened() -> Document:
 
 
 def whole_page() -> Document:
-    """The document of a page whose tabs have all been opened."""
     return in_a_thread(_opened)

@@ -1,18 +1,20 @@
-"""Help for the engine's tests: recipes drawn at random over every knob and option, and the bytes of a run."""
+"""Help for the engine's tests: recipes drawn at random over every knob and option, the bytes of a run, small frames."""
 
 import functools
 import math
+from typing import Any
 
 import numpy as np
 import sklearn.datasets  # noqa: F401, its first import draws from `random`, which hypothesis forbids in a strategy
 from hypothesis import reject
 from hypothesis import strategies as st
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError
 from pmdviz.methods import METHODS
-from pmdviz.targets import TARGETS, Target, make_target
+from pmdviz.targets import TARGETS, Target, make_target, stochastic_volatility
 from pmdviz.targets.exact import GaussianExact
 
 LARGEST = 60  # of any whole knob without a narrower bound: particles, data, batches
@@ -70,7 +72,6 @@ def sized_targets(*needs: str) -> list[str]:
 
 
 def compiled_targets() -> list[str]:
-    """Those of them whose gradient is compiled into steps of many chains."""
     return [name for name in sized_targets("gradient") if default_target(name).model is not None]
 
 
@@ -293,3 +294,16 @@ def errors_from(values, expected) -> float:
     """How many standard errors the mean of `values` lies from `expected`."""
     values = np.asarray(values, dtype=float)
     return float((values.mean() - expected) / (values.std(ddof=1) / np.sqrt(len(values))))
+
+
+def frame_of(target: str, method: str, steps: int, **parts: Any) -> Frame:
+    """After so many steps of a method; `parts` are options of the target where it has such, else knobs."""
+    options = {name: value for name, value in parts.items() if name in TARGETS[target].Options.specs()}
+    knobs = {name: value for name, value in parts.items() if name not in options}
+    return advanced(method, steps, target, options, **knobs).frame
+
+
+def short_chains(monkeypatch: Any) -> None:
+    """The reference draws of a hidden path come from few sweeps: for tests that compare with these draws alone."""
+    for name in ("DRAWS", "BURN_IN", "SWEEPS"):
+        monkeypatch.setattr(stochastic_volatility, name, 100)

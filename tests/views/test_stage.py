@@ -1,17 +1,29 @@
-"""The stage, the tiles of a race and the pictures of experiments in Bokeh."""
+"""The stage, tiles, traces and pictures in Bokeh, and that all renderers draw the same."""
+
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from matplotlib.colors import to_hex
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Series
 from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.export.figure import Box, FigureLayout, PicturePanel
+from pmdviz.export.options import Look, spelled_out
+from pmdviz.pictures import Picture, tick_words
 from pmdviz.scenes import style
+from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.race import Standing, cut, race_scene
-from pmdviz.scenes.stage import SCENES
-from pmdviz.views import PicturesView, RaceTiles, StageView
+from pmdviz.scenes.data_columns import data_picture, moment
+from pmdviz.scenes.geometry import Geometry, GeometryKnobs, density_picture, kl_picture, triangle_picture
+from pmdviz.scenes.race import Standing, cut, difference_of, difference_picture, race_scene, race_traces_picture, span
+from pmdviz.scenes.stage import SCENES, stage_picture
+from pmdviz.scenes.trace_columns import GROUPS, step_marks, traces_axes
+from pmdviz.scenes.trace_columns import traces_picture as run_traces
+from pmdviz.views import PicturesView, RaceTiles, StageView, TracesView
+from pmdviz.views.drawing import PictureFigure
 from tests.support.tables import looped
 
 
@@ -88,9 +100,6 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-# The tiles of a race.
-
-
 @looped("number", range(9))
 @looped("columns", [2, 3])
 def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
@@ -150,9 +159,6 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert not grey and theme.layers["floor"] not in own
 
 
-# The pictures of experiments.
-
-
 X = np.array([1.0, 10, 100])
 
 
@@ -209,3 +215,177 @@ def test_colours_are_those_of_the_theme_and_differ(view, dark):
     palette = view.views[1].drawn["image"].renderer.glyph.color_mapper.palette
     assert palette[len(palette) // 2] == style.theme(dark).paper
     assert colours[0] in view.heads[0].text
+
+
+NO_FLOORS = {"floor_tv": None, "floor_kl": None}
+
+
+def history(n=50, **columns):
+    base = {
+        "iteration": np.arange(n),
+        "visited": 100 * np.arange(n),
+        "evaluations": 1000 * np.arange(n),
+        "seconds": 0.01 * np.arange(n),
+    }
+    values = {"tv": np.geomspace(0.9, 0.09, n), "kl_forward": np.geomspace(5, 0.05, n), "ess": np.full(n, 800.0)}
+    values["ancestors"] = np.full(n, 90.0)
+    values |= {"kl_reverse": np.geomspace(9, 0.04, n), "cross_entropy": np.linspace(4, -1, n)}
+    return base | values | columns
+
+
+def test_traces_keep_their_ends_peaks_ranges_and_lines_without_values():
+    kl = np.array([np.inf, 1e6, np.nan, 0.5, 0.0])
+    view = TracesView("kl")
+    view.show(history(5, kl_forward=kl, kl_reverse=np.full(5, np.inf)), NO_FLOORS)
+    shown = view.source.data["kl_forward"]
+    span = view.figure.y_range
+    assert span.end <= 100 and span.start > 0
+    assert np.isfinite(shown[[0, 1, 3, 4]]).all() and np.isnan(shown[2])
+    assert shown[0] == np.float32(span.end) and shown[4] == np.float32(span.start)
+    assert view.corner.text == "reverse KL > 100"
+    rng = np.random.default_rng(0)
+    one, two = rng.random(100_000), rng.random(100_000)
+    one[12_345], two[76_543], two[:50], two[500:900] = 9.0, -9.0, np.nan, np.nan
+    rows = columns.extremes([one, two])
+    assert 0.9 * columns.MAX_POINTS < len(rows) <= columns.MAX_POINTS and np.array_equal(rows, np.unique(rows))
+    assert {0, 12_345, 76_543, 99_999} <= set(rows.tolist())
+    for values in (one, two):
+        for k in range(500, 99_000, 1_000):
+            part, kept = values[k : k + 1_000], values[rows[(rows >= k - 250) & (rows < k + 1_250)]]
+            assert np.nanmax(kept) >= np.nanmax(part) and np.nanmin(kept) <= np.nanmin(part)  # 200 rows a bucket
+    assert list(columns.extremes([one[:7]])) == list(range(7))
+    assert len(columns.extremes([np.full(5_000, np.nan)], 100)) <= 100
+    view = TracesView()
+    view.show(history(30_000), NO_FLOORS)
+    assert all(len(column) <= columns.MAX_POINTS for column in view.source.data.values())
+    low, high = columns.value_range(columns.GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
+    assert low <= 0.02 and high >= 0.9
+    assert columns.value_range(columns.GROUPS["kl"], [np.array([1e9])])[1] == 100
+    assert columns.value_range(columns.GROUPS["accuracy"], [np.array([0.1, 0.99])])[1] == 1
+    low, high = columns.value_range(columns.GROUPS["cross_entropy"], [np.array([-1.0, 4.0])])
+    assert low < -1 and high > 4
+    assert columns.clamped(np.array([0.0, np.inf]), 0.1, 10).tolist() == [np.float32(0.1), 10.0]
+    assert columns.clock_end("visited", 300, 20_000) == 20_400
+    assert columns.clock_end("iteration", 130, 20_000) == 200
+
+
+def test_a_run_that_has_ended_by_itself_has_the_whole_axis():
+    """A ladder asks for a small part of a budget that longer ones fit into."""
+    session = Session(Recipe(target="gaussian", method="ais", num_particles=10, num_temperatures=5, budget=20_000))
+    session.advance(3)
+    assert columns.budget_drawn(session.frame, 20_000) == 20_000
+    session.advance(5)
+    assert session.ended and columns.budget_drawn(session.frame, 20_000) == session.frame.spent < 1_000
+    assert columns.budget_drawn(session.frame, None) is None
+    view = TracesView()
+    view.show(history(10), NO_FLOORS, budget=20_000)
+    assert view.figure.x_range.end == 20_400
+    view.figure.x_range.update(start=100, end=500)
+    view.show(history(20), NO_FLOORS, budget=20_000)
+    assert (view.figure.x_range.start, view.figure.x_range.end) == (100, 500)
+    view.follow()
+    assert view.figure.x_range.end == 20_400
+
+
+STAGES = [
+    ("mixture", "pmd", "posterior"),
+    ("mixture", "svi", "posterior"),
+    ("bimodal1d", "pmd", "posterior"),
+    ("mixture", "pmd", "difference"),
+    ("logistic", "pmd", "decision_lines"),
+    ("ising", "gibbs", "lattice"),
+]
+
+
+def stages():
+    for target, method, name in STAGES:
+        frame = Session(Recipe(target, method)).advance(3)
+        scene = SCENES[name]
+        yield stage_picture(scene, frame.target, frame.method, (0, 1), scene.columns(frame, (0, 1)))
+
+
+def traces():
+    session = Session(Recipe("mixture", num_particles=100))
+    marks = [mark for _ in range(20) for mark in step_marks(session.advance(1))]
+    for group in ("tv", "kl"):
+        floors = {"floor_tv": 0.05, "floor_kl": 0.02}
+        axes = traces_axes(session.history.columns, GROUPS[group], "visited", floors)
+        yield run_traces(session.history.columns, GROUPS[group], "visited", axes, floors, marks)
+    yield data_picture(moment(session.frame))
+
+
+def races():
+    race = Race(RaceRecipe.checked("pmd:num_particles=50,pmd:num_particles=100", "gaussian", budget=100))
+    standings = [Standing(race, k) for k in range(2)]
+    for _ in range(3):
+        race.advance(20)
+        for standing in standings:
+            standing.take()
+    scene = race_scene(race, [one.tile() for one in standings], None)
+    rows, metric = [tile.trace for tile in scene.tiles], scene.recipe.shown[0]
+    yield race_traces_picture(rows, metric, "visited", 100.0, span(metric, rows, 0.1), 0.1)
+    yield difference_picture(difference_of(scene), "visited", 100.0)
+
+
+@pytest.fixture(scope="module")
+def pictures() -> list[Picture]:
+    setting = Geometry(GeometryKnobs.checked({"steps": 7}))
+    geometries = [make(setting) for make in (triangle_picture, density_picture, kl_picture)]
+    return [*stages(), *traces(), *races(), *geometries]
+
+
+def points(mark, axis):
+    name = mark.look.get(axis, axis)
+    return np.asarray(mark.columns[name], float)
+
+
+@looped("dark", [False, True])
+def test_ranges_ticks_marks_and_colours_are_the_pictures(pictures, dark):
+    assert len(pictures) > 12 and {mark.kind for each in pictures for mark in each.marks.values()} >= {
+        "line", "areas", "band", "bars", "dots", "signs", "segments", "image"}  # fmt: skip
+    table, look = style.colours(dark), Look.checked(spelled_out({"theme": "dark" if dark else "light"}))
+    for picture in pictures:
+        page, paper = PictureFigure("figure", picture), FigureLayout(look)
+        page.set_theme(dark)
+        film = PicturePanel(paper, Box(0, 0, 500, 500), lambda scene: scene, picture)
+        film.show(picture)
+        for name, axis in (("x", picture.x), ("y", picture.y)):
+            span, theirs = getattr(page.figure, f"{name}_range"), getattr(film.axes, f"{name}axis")
+            assert (span.start, span.end) == getattr(film.axes, f"get_{name}lim")() == (axis.low, axis.high)
+            mine = (page.figure.xaxis if name == "x" else page.figure.yaxis)[0]
+            assert mine.ticker.ticks == axis.ticks and set(theirs.get_majorticklocs()) <= set(axis.ticks)
+            assert mine.major_label_overrides == {tick: tick_words(tick) for tick in axis.ticks}
+            assert mine.axis_label == axis.label
+        drawn = {key: mark for key, mark in picture.marks.items() if mark.columns}
+        assert page.drawn.keys() == film.artists.keys() == drawn.keys()
+        for key, mark in drawn.items():
+            alike(SimpleNamespace(page=page, film=film, table=table), key, mark)
+
+
+def alike(made, key, mark):
+    """The marks of both renderers are at the places and of the colour that the picture says."""
+    data, glyph = made.page.sources[mark.look.get("shared", key)].data, made.page.drawn[key].renderer.glyph
+    artist = made.film.artists[key]
+    if mark.kind == "line":
+        for axis, theirs in zip("xy", artist.get_data(), strict=True):
+            np.testing.assert_array_equal(np.asarray(theirs, float), points(mark, axis))
+            np.testing.assert_array_equal(np.asarray(data[getattr(glyph, axis)], float), points(mark, axis))
+        assert to_hex(artist.get_color()) == glyph.line_color.lower() == made.table[mark.role].lower()
+    elif mark.kind == "dots":
+        for axis, theirs in zip("xy", artist.get_offsets().T, strict=True):
+            np.testing.assert_array_equal(np.ma.getdata(theirs), points(mark, axis))
+            np.testing.assert_array_equal(np.asarray(data[axis], float), points(mark, axis))
+        assert glyph.fill_color.lower() == made.table[mark.role].lower()
+        if len(points(mark, "x")):
+            assert to_hex(artist.get_facecolor()[0]) == glyph.fill_color.lower()
+    elif mark.kind == "segments":
+        assert len(artist.get_segments()) == len(data["x0"]) == len(mark.columns["x0"])
+    elif mark.kind == "image":
+        np.testing.assert_array_equal(data["image"][0], mark.columns["values"])
+        assert artist.get_extent() == [*mark.columns["x"], *mark.columns["y"]]
+    elif mark.kind in ("areas", "band", "bars"):
+        assert glyph.fill_color.lower() == made.table[mark.role].lower()
+        assert {to_hex(patch.get_facecolor()) for patch in artist} == {glyph.fill_color.lower()}
+        assert {patch.get_alpha() for patch in artist} == {glyph.fill_alpha}
+    elif mark.kind == "words":
+        assert [part.get_text() for part in artist] == list(data["text"]) == list(mark.columns["text"])

@@ -13,8 +13,6 @@ HELPERS = Path(__file__).with_name("helpers.js").read_text("utf-8")
 
 
 class Driver:
-    """The script of the page, asked from Python."""
-
     def __init__(self, page: Any) -> None:
         self.page = page
         page.add_script_tag(content=script() + HELPERS)

@@ -8,7 +8,6 @@ LIMIT_MS = 60_000
 
 
 def opened(browser, file, fragment="", **more):
-    """The page, and what goes wrong on it."""
     page, trouble = browser.new_page(**more), []
     page.on("pageerror", lambda error: trouble.append(str(error)))
     page.on("console", lambda message: message.type == "error" and trouble.append(message.text))

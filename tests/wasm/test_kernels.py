@@ -31,7 +31,6 @@ def weights(count=m):
 
 
 def streamed(rng):
-    """The state of a generator, as the page holds it."""
     state = rng.bit_generator.state
     whole, increment = state["state"]["state"], state["state"]["inc"]
     parts = [whole >> 64, whole % 2**64, increment >> 64, increment % 2**64, state["has_uint32"], state["uinteger"]]
@@ -143,9 +142,6 @@ def test_a_kernel_gives_what_numba_gives(driver, name):
             np.testing.assert_allclose(ours, theirs, rtol=1e-5 if single else 1e-12, atol=1e-7 if single else 1e-12)
 
 
-# Steps of the page against Python's: from the same state, with the same random numbers.
-
-
 STATES = 50
 SINGLE_FROM = 4000  # particles: their density at a rejuvenation is taken in float32
 FORMULA = {"density": "logaddexp(-(x - 1)**2, -square(x + 1)) - y**2 / 2 + 0.1 * sin(3 * x) * tanh(y)"}
@@ -153,7 +149,6 @@ OPTIONS = {"formula": FORMULA, "gmm": {"num_components": 4, "weights": "random"}
 
 
 def plain(state):
-    """A state as numbers and arrays."""
     if hasattr(state, "chains"):
         return {"chains": [plain(chain) for chain in state.chains], "iteration": state.iteration}
     return {name: plain(value) if hasattr(value, "_asdict") else value for name, value in state._asdict().items()}
@@ -177,7 +172,6 @@ def recorded(recipe, states=STATES, **turned):
 
 
 def check(driver, turned=None, **choice):
-    """Compare every recorded step."""
     target, knobs, moments, results = recorded(Recipe(**choice), **turned or {})
     spec = json.dumps(target_value(target))
     driver.page.evaluate("(v) => { window.chosen = v }", [spec, choice["method"], settings_value(knobs)])

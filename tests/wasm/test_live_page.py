@@ -27,14 +27,12 @@ def file(made, tmp_path_factory):
 
 
 def opened(browser, file, fragment="", **more):
-    """The page at its first frame, and what goes wrong on it."""
     page, trouble = pages.opened(browser, file, fragment, **more)
     begun(page)
     return page, trouble
 
 
 def reached(page, iteration):
-    """Wait until the run has come so far; TV there."""
     status = page.locator(".pmdviz-status")
     expect(status).to_contain_text(f"iteration {iteration:,},", timeout=LIMIT_MS)
     return float(re.search(r"TV ([\d.]+)", status.inner_text())[1])
