@@ -22,12 +22,24 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
+// Whether the words of an element are light: its theme is a dark one.
+const has_light_words = (element) => Number(getComputedStyle(element).color.match(/\d+/)[0]) > 128
+
 // Put a box that lies over the page below its button, or above it where the room ends.
 function put_beside(box, button) {
   const at = button.getBoundingClientRect(), {width, height} = box.getBoundingClientRect()
   const top = at.bottom + 4 + height <= innerHeight ? at.bottom + 4 : at.top - height - 4
   Object.assign(box.style, {left: `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px`})
 }
+
+// From places on a slider, 0 to `places`, to values or the other way, by the logarithm where `log` says so.
+const slider_scale = ({low, high, log}, places) => ({
+  at: (place) => log ? low * (high / low) ** (place / places) : low + (high - low) * place / places,
+  of: (value) => {
+    const share = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low)
+    return places * Math.min(1, Math.max(0, share || 0))
+  },
+})
 
 // Subscripts and superscripts of "q_{t+1}^2".
 function typeset(text) {
@@ -188,13 +200,8 @@ function every(n, most) {
   return Array.from({length: Math.ceil(n / step)}, (_, k) => k * step)
 }
 
-// One small picture. `which` is the place of a term, or of the sum, which comes last; returns where each dot is.
-function paint_term(canvas, step, look, which, colours, picked) {
-  const paint = {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}[look.by]
-  return paint(sharp(canvas), step, look, [[look.shown[which], colour_of(step, which, colours)]], colours, picked)
-}
-
-const colour_of = (step, k, {terms, text}) => k < step.terms.length ? terms[k % terms.length] : text
+// A small picture of one or several terms, each as its columns and its colour; returns where each dot is.
+const PAINTERS = {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}
 
 function paint_bars(size, step, look, [[[values], colour, below = colour]], colours, picked) {
   const n = values.length, top = Math.max(look.most, 1e-9)
@@ -429,7 +436,6 @@ function inside_view(host) {
   const parts = panel_parts(), root = parts.root, stage = {open: false, at: 0, began: 0, playing: false, found: null}
   let step = null, look = null, row = null, picked = 0, lit = "", cells = [], queued = false, made = ""
   const colours = () => PALETTES[host.dark ? "dark" : "light"]
-  const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
   function show(told, read) {
     const next = opened(told, read)
@@ -515,11 +521,11 @@ function inside_view(host) {
     requestAnimationFrame((time) => {
       queued = false
       if (!step || !root.isConnected || !root.clientWidth) return
+      const {terms, text} = colours(), lines = look.shown.map((columns, k) => [columns, step.terms[k] ? terms[k % terms.length] : text])
       cells.forEach((cell, k) => {
-        cell.at = paint_term(cell.canvas, step, look, k, colours(), picked)
-        for (const element of [cell.part, cell.card]) element.style.setProperty("--term", colour_of(step, k, colours()))
+        cell.at = PAINTERS[look.by](sharp(cell.canvas), step, look, [lines[k]], colours(), picked)
+        for (const element of [cell.part, cell.card]) element.style.setProperty("--term", lines[k][1])
       })
-      const lines = look.shown.map((columns, k) => [columns, colour_of(step, k, colours())])
       if (look.by === "curve") parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(), picked)
       parts.batch_title.textContent = step.batch?.title ?? ""
       parts.batch_words.textContent = step.batch?.words ?? ""
@@ -529,7 +535,8 @@ function inside_view(host) {
   }
 
   function draw_stage(time) {
-    const since = time - stage.began, p = still() ? 1 : eased(Math.min(1, Math.max(0, since / TWEEN_MS)))
+    const since = time - stage.began, still = matchMedia("(prefers-reduced-motion: reduce)").matches
+    const p = still ? 1 : eased(Math.min(1, Math.max(0, since / TWEEN_MS)))
     stage.found = paint_picture(parts.large, step, look, stage.at, stage.at ? p : 1, colours(), picked)
     const {title, sentence} = step.pictures[stage.at]
     for (const [part, words] of [[parts.picture_title, `${stage.at + 1}. ${title}`], [parts.sentence, sentence]])
