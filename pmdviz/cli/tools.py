@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pmdviz.cli.recipe import draw_bar, end_bar
+from pmdviz.cli.recipe import end_bar, share_bar
 from pmdviz.errors import InputError, shown, unknown
 from pmdviz.files import check_html_path, made_folder, put_text, write_json
 
@@ -135,9 +135,10 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
+    bar = share_bar()
     for k, preset in enumerate(map(PRESETS.__getitem__, names)):
-        if sys.stderr.isatty():
-            draw_bar(k / len(names), f"{preset.title:<60}", last=True)
+        if bar:
+            bar(k / len(names), preset.title)
         played: Any = run(preset.recipe)
         kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
         played.export(folder / f"{preset.name}.html", **kind)
@@ -209,15 +210,10 @@ def site(options: argparse.Namespace) -> None:
     if not options.folder:
         raise InputError("site needs the name of a folder, such as public, or . for the present one")
     folder = made_folder(options.folder)
-    for name, text in pages(_progress if sys.stderr.isatty() else None).items():
+    for name, text in pages(share_bar()).items():
         put_text(folder / name, text)
+    end_bar()
     print(f"the site is in {folder}; open {folder / LAB}")
-
-
-def _progress(share: float, words: str) -> None:
-    draw_bar(share, f"{words:<60}", last=True)
-    if share == 1:
-        end_bar()
 
 
 def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str]:
