@@ -373,20 +373,22 @@ function name_axes({ink}, map, step, colours) {
   ink.fillText(step.axes.labels[1], left + 6, top + 15)
 }
 
-function panel_parts() {
+// The elements of the panel; `act` has what its buttons do.
+function panel_parts(act) {
   const canvas = (name, label) => make("canvas", {class: name, role: "img", "aria-label": label})
-  const press = (words, attributes = {}) => make("button", attributes, words)
+  const press = (words, onclick, attributes = {}) => make("button", {...attributes, onclick}, words)
   const parts = {
     note: make("p", {class: "note", role: "status"}), title: make("p", {class: "title"}),
     formula: make("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
     about: make("p", {class: "about"}), terms: make("div", {class: "terms"}),
     number: make("input", {type: "number", min: 0, step: 1, id: "inside-particle"}), noun: make("span"),
-    heavier: press("↑", {"aria-label": "One heavier"}), lighter: press("↓", {"aria-label": "One lighter"}), card: make("dl"),
+    heavier: press("↑", () => act.along(-1), {"aria-label": "One heavier"}),
+    lighter: press("↓", () => act.along(1), {"aria-label": "One lighter"}), card: make("dl"),
     together: canvas("together", "All terms and their sum, as curves"),
     batch_canvas: canvas("batch", "The batch among all data"), batch_title: make("h4"), batch_words: make("p"),
-    freeze: press("Freeze and play this step", {class: "freeze"}), again: press("Play again"),
+    freeze: press("Freeze and play this step", act.play, {class: "freeze"}), again: press("Play again", act.again),
     large: canvas("large", "One picture of the step"), picture_title: make("h4"), sentence: make("p", {role: "status"}),
-    numbers: [1, 2, 3, 4].map((k) => press(String(k), {"aria-label": `Picture ${k}`})),
+    numbers: [1, 2, 3, 4].map((k) => press(String(k), () => act.turn_to(k - 1), {"aria-label": `Picture ${k}`})),
   }
   parts.common = make("div", {class: "common"}, make("h4", {}, "All terms and their sum (in ink)"), parts.together)
   parts.batch = make("div", {class: "of-batch"}, parts.batch_title, parts.batch_canvas, parts.batch_words)
@@ -433,7 +435,7 @@ function card_of(step, k) {
 
 // The panel. `host` has `dark` and `freeze()`, which stops what plays.
 function inside_view(host) {
-  const parts = panel_parts(), root = parts.root, stage = {open: false, at: 0, began: 0, playing: false, found: null}
+  const parts = panel_parts({along, play, again, turn_to}), {root} = parts, stage = {open: false, at: 0, began: 0, playing: false, found: null}
   let step = null, look = null, row = null, picked = 0, lit = "", cells = [], queued = false, made = ""
   const colours = () => PALETTES[host.dark ? "dark" : "light"]
 
@@ -561,17 +563,15 @@ function inside_view(host) {
     go(0)
   }
 
-  const turn_to = (at) => { stage.playing = false; go(at) }
-  parts.freeze.onclick = play
-  parts.again.onclick = () => { if (stage.playing) { stage.playing = false; draw() } else play() }
-  parts.numbers.forEach((button, k) => { button.onclick = () => turn_to(k) })
+  function turn_to(at) { stage.playing = false; go(at) }
+  function again() { if (stage.playing) { stage.playing = false; draw() } else play() }
   parts.theatre.onkeydown = (event) => {
     const at = ["1", "2", "3", "4"].indexOf(event.key)
     if (at >= 0) { turn_to(at); event.preventDefault() }
   }
   parts.large.onclick = picks(() => stage.at === 0 && step.old.x ? null : stage.found)
   parts.together.onclick = picks(() => parts.common.at)
-  const along = (by) => {
+  function along(by) {
     const order = by_weight(), at = order.indexOf(picked)
     pick(order[Math.min(order.length - 1, Math.max(0, at + by))])
   }
@@ -583,8 +583,6 @@ function inside_view(host) {
     const rows = step.dots.row
     pick(nearest({x: (i) => rows[i], across: true}, rows.length, Number(parts.number.value), 0))
   }
-  parts.heavier.onclick = () => along(-1)
-  parts.lighter.onclick = () => along(1)
   new ResizeObserver(draw).observe(root)
 
   // A place on the stage, in its own numbers: `per` says how many pixels a unit of each axis has.
