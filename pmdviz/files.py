@@ -147,13 +147,18 @@ def _cannot_write(path: Path, error: OSError) -> InputError:
     return InputError(f"cannot write {shown(str(path), 200)}: {why}")
 
 
+def put_text(path: Given, text: str) -> None:
+    """Write a file that holds `text`. Raises InputError if that fails."""
+    with atomic_write(path) as part:
+        part.write_text(text, encoding="utf-8")
+
+
 def write_text(path: str, text: str) -> None:
     """Write `text` and a line end to `path`, or to standard output for "-". Raises InputError if that fails."""
     if path == "-":
         sys.stdout.write(f"{text}\n")
-        return
-    with atomic_write(path) as part:
-        part.write_text(text + "\n", encoding="utf-8")
+    else:
+        put_text(path, f"{text}\n")
 
 
 def write_json(path: str, value: Json) -> None:

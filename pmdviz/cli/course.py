@@ -21,9 +21,9 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
-from pmdviz.cli.tools import folders
+from pmdviz.cli.tools import folder_with
 from pmdviz.errors import InputError, shown
-from pmdviz.files import atomic_write, check_html_path, made_folder, write_json, write_text
+from pmdviz.files import check_html_path, made_folder, put_text, write_json, write_text
 
 # `pmdviz notebooks`: copy the course out of the installed package.
 
@@ -41,12 +41,8 @@ def notebooks_arguments(parser: argparse.ArgumentParser) -> None:
 
 def course() -> list[Path]:
     """The notebooks of the course, in their order. Raises InputError where the installation has none."""
-    found = next((files for place in folders("notebooks") if (files := sorted(place.glob("[0-9][0-9]-*.ipynb")))), [])
-    if not found:
-        raise InputError(
-            "this installation of pmdviz holds no notebooks; repair it: pip install --force-reinstall pmdviz"
-        )
-    return found
+    form = "[0-9][0-9]-*.ipynb"
+    return sorted(folder_with("notebooks", form).glob(form))
 
 
 def notebooks(options: argparse.Namespace) -> None:
@@ -58,9 +54,7 @@ def notebooks(options: argparse.Namespace) -> None:
     if there and not options.force:
         raise InputError(f"{folder / there[0]} is there already; --force writes over it, or name another folder")
     for source in sources:
-        text = _form(source, options)
-        with atomic_write(folder / source.name) as part:
-            part.write_text(text, encoding="utf-8")
+        put_text(folder / source.name, _form(source, options))
     print(f"{len(sources)} notebooks in {folder}; open them with: jupyter lab {folder}")
     if options.instructor:
         print(f"the key is in {write_key(sources, folder)}")
@@ -277,8 +271,7 @@ def write_key(notebooks: list[Path], folder: Path) -> Path:
         notebook = read(path)
         with tempfile.TemporaryDirectory() as place:
             parts.append(section(notebook, execute(answered(notebook), Path(place))))
-    with atomic_write(folder / KEY) as part:
-        part.write_text("\n".join(parts), encoding="utf-8")
+    put_text(folder / KEY, "\n".join(parts))
     return folder / KEY
 
 
@@ -318,8 +311,7 @@ def _write_page(file: str, server: str) -> None:
     path = check_html_path(file, "demos")
     body = MarkdownIt("commonmark", {"html": False}).render(demos_markdown(server, partial(print, flush=True)))
     template = Path(__file__).with_name("demos.html").read_text(encoding="utf-8")
-    with atomic_write(path) as part:
-        part.write_text(Template(template).substitute(body=body), encoding="utf-8")
+    put_text(path, Template(template).substitute(body=body))
     print(f"the demos are in {path}; open it in a browser, or print it")
     if is_local(server):
         print("its links and codes open on this computer alone; for a class, give the server's address with --server")

@@ -17,9 +17,9 @@ from pmdviz.cli.recipe import (
     given_recipe,
     pairs,
     preset,
-    race_bar,
     race_in,
     read_plain,
+    share_bar,
     write,
 )
 from pmdviz.errors import InputError
@@ -91,7 +91,7 @@ def race(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     _check_files(options.export, recipe)
     start = time.perf_counter()
-    result = race.race(recipe, progress=race_bar())
+    result = race.race(recipe, progress=share_bar())
     seconds = time.perf_counter() - start
     end_bar()
     if options.json is not None:

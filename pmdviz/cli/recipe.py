@@ -142,8 +142,8 @@ def run_bar() -> Callable[[Any], None] | None:
     return show if sys.stderr.isatty() else None
 
 
-def race_bar() -> Callable[[float, str], None] | None:
-    """What shows the progress of a race; None without a terminal."""
+def share_bar() -> Callable[[float, str], None] | None:
+    """What shows the share that is done, and words; None without a terminal."""
     return (lambda share, words: draw_bar(share, f"{words:<60}", last=share >= 1)) if sys.stderr.isatty() else None
 
 
@@ -276,7 +276,7 @@ def _race_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
     recipe = race.RaceRecipe.from_dict(plain)
     if options.table == "histories" and not recipe.points:
         recipe = replace(recipe, points=POINTS)
-    return lambda: race.race(recipe, progress=race_bar())
+    return lambda: race.race(recipe, progress=share_bar())
 
 
 def write(made: Any, out: str, say: Any, given: Mapping[str, Any]) -> None:

@@ -13,9 +13,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from pmdviz.cli.recipe import draw_bar, end_bar
+from pmdviz.cli.recipe import end_bar, share_bar
 from pmdviz.errors import InputError, shown, unknown
-from pmdviz.files import atomic_write, check_html_path, made_folder, write_json
+from pmdviz.files import check_html_path, made_folder, put_text, write_json
 
 if TYPE_CHECKING:
     from pmdviz.engine.recipe import Recipe
@@ -27,9 +27,17 @@ PACKAGE = Path(__file__).parents[1]
 CHECKOUT = PACKAGE.parent
 
 
-def folders(name: str) -> tuple[Path, Path]:
-    """The places of a folder: within an installed package, and next to it in a checkout (an editable install too)."""
-    return PACKAGE / name, CHECKOUT / name
+def folder_with(name: str, form: str) -> Path:
+    """The folder of that name with files of the form: in an installed package, or next to it in a checkout.
+
+    Raises InputError where the installation has none.
+    """
+    found = next((place / name for place in (PACKAGE, CHECKOUT) if any((place / name).glob(form))), None)
+    if found is None:
+        raise InputError(
+            f"this installation of pmdviz holds no {name}; repair it: pip install --force-reinstall pmdviz"
+        )
+    return found
 
 
 # `pmdviz essay`: write the essay "Inference as descent" as one file for any browser.
@@ -45,8 +53,7 @@ def essay(options: argparse.Namespace) -> None:
     path = check_html_path(options.file, "essay")
     from pmdviz.essay.build import page
 
-    with atomic_write(path) as part:
-        part.write_text(page(), encoding="utf-8")
+    put_text(path, page())
     print(f"the essay is in {path}; open it in a browser")
 
 
@@ -76,7 +83,7 @@ def docs(options: argparse.Namespace) -> int:
         raise InputError("docs needs the name of a folder; got ''")
     if options.builder not in BUILDERS:
         raise unknown("builder of docs:", options.builder, BUILDERS)
-    folder, names, settings = Path(options.folder), chosen(options.gallery), settings_folder()
+    folder, names, settings = Path(options.folder), chosen(options.gallery), folder_with("docs", "conf.py")
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(f"the docs site needs {' and '.join(missing)}: pip install 'pmdviz[docs]'")
     make_room(folder)
@@ -91,14 +98,6 @@ def docs(options: argparse.Namespace) -> int:
     if status == 0 and options.builder == "html":
         print(f"the docs are in {folder}; open {folder / 'index.html'}")
     return status
-
-
-def settings_folder() -> Path:
-    """The folder docs/, with its pages and Sphinx's settings. Raises InputError where the installation has none."""
-    found = next((place for place in folders("docs") if (place / "conf.py").is_file()), None)
-    if found is None:
-        raise InputError("this installation of pmdviz holds no docs; repair it: pip install --force-reinstall pmdviz")
-    return found
 
 
 def chosen(names: str) -> list[str]:
@@ -136,9 +135,10 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
+    bar = share_bar()
     for k, preset in enumerate(map(PRESETS.__getitem__, names)):
-        if sys.stderr.isatty():
-            draw_bar(k / len(names), f"{preset.title:<60}", last=True)
+        if bar:
+            bar(k / len(names), preset.title)
         played: Any = run(preset.recipe)
         kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
         played.export(folder / f"{preset.name}.html", **kind)
@@ -210,16 +210,10 @@ def site(options: argparse.Namespace) -> None:
     if not options.folder:
         raise InputError("site needs the name of a folder, such as public, or . for the present one")
     folder = made_folder(options.folder)
-    for name, text in pages(_progress if sys.stderr.isatty() else None).items():
-        with atomic_write(folder / name) as part:
-            part.write_text(text, encoding="utf-8")
+    for name, text in pages(share_bar()).items():
+        put_text(folder / name, text)
+    end_bar()
     print(f"the site is in {folder}; open {folder / LAB}")
-
-
-def _progress(share: float, words: str) -> None:
-    draw_bar(share, f"{words:<60}", last=True)
-    if share == 1:
-        end_bar()
 
 
 def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str]:

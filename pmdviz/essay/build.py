@@ -130,13 +130,12 @@ class Prose:
         return KEPT.sub(r'<span class="keep">\g<0></span>', text)
 
     def _marked(self, found: re.Match[str]) -> str:
-        self.parts.append(self._part(found))
-        return MARK.format(len(self.parts) - 1)
-
-    def _part(self, found: re.Match[str]) -> str:
         if formula := found["block"] or found["inline"]:
-            return mathml(formula, block=found["block"] is not None)
-        return found["picture"] or self._number(number(*found.groups()[3:]))
+            part = mathml(formula, block=found["block"] is not None)
+        else:
+            part = found["picture"] or self._number(number(*found.groups()[3:]))
+        self.parts.append(part)
+        return MARK.format(len(self.parts) - 1)
 
     def _number(self, one: Number) -> str:
         picture = PICTURES[one.picture]

@@ -21,10 +21,15 @@ def static(name: str, *parts: str) -> str:
     return shared + static_text(_STATIC / name, *parts)
 
 
+def component(name: str, part: str) -> str:
+    """The style sheet of a component with buttons and fields of its own, which look alike everywhere."""
+    return static("lab.css", "controls") + static_text(_STATIC / name, part)
+
+
 _lab = partial(static, "lab.css")
 _of_body = partial(static_text, _STATIC / "lab.css")  # of all outside of shadow roots
 TERM, TEXT = _lab("term"), _lab("text", "term")
-BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("header"), _lab("select"), _lab("file")
+BUTTON, HEADER_BUTTON, SELECT, FILE = _lab("button"), _lab("button", "header"), _lab("select"), _lab("file")
 FOLDED, PLAIN_FOLD, LEGEND, LAYER = _lab("fold", "framed"), _lab("fold"), _lab("legend"), _lab("sample", "layer")
 BUSY, TROUBLE, LINK_BUILDER = _lab("busy"), _lab("trouble"), _lab("link_builder")
 LAB, PART, FOOT, TRANSPORT = _lab("lab"), _lab("part"), _lab("foot"), _lab("transport")

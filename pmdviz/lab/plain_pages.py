@@ -80,7 +80,7 @@ class LessonsList(Component):
     looks = param.Integer(default=0, doc="Raised by the server: the page came into sight.")
 
     _esm = css.MAKE + css.static("lists.js", "lessons")
-    _stylesheets = [css.static("pages.css", "lessons")]
+    _stylesheets = [css.component("pages.css", "lessons")]
 
 
 class LessonsPage(PlainPage):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -68,18 +68,6 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
     return session.run
 
 
-def play_race(race: Race) -> dict[str, Run]:
-    """The runs of a race with its first seed, by the entrants' names; in lock step they would be the same."""
-    return {name: play(recipe) for name, recipe in zip(race.entrants, race.recipe.recipes, strict=True)}
-
-
-def play_experiment(preset: ExperimentPreset) -> Sequence[Mapping[str, Any]]:
-    """The summary of an experiment's preset, computed in this process."""
-    experiment = EXPERIMENTS[preset.experiment]
-    knobs = experiment.Knobs.checked(dict(preset.knobs))
-    return experiment.summary([row for case in experiment.cases(knobs) for row in experiment.run(case)], knobs)
-
-
 def compute_floor(run: Run) -> None:
     """Have what as many independent draws would get known, for expressions with `floor_tv` or `floor_kl`."""
     perfect_draws.floor(run.target, run.final.num_draws, **run.final.drawn_as)
@@ -97,12 +85,17 @@ class Player:
         return self._once(f"run {recipe.to_json()} {words}", lambda: play(recipe, changes))
 
     def race(self, race: Race) -> dict[str, Run]:
-        """As `play_race`."""
-        return self._once(f"race {[*race.entrants]} {race.recipe.to_json()}", lambda: play_race(race))
+        """The runs of a race with its first seed, by the entrants' names; in lock step they would be the same."""
+        pairs = zip(race.entrants, race.recipe.recipes, strict=True)
+        key = f"race {[*race.entrants]} {race.recipe.to_json()}"
+        return self._once(key, lambda: {name: play(recipe) for name, recipe in pairs})
 
     def experiment_failures(self, preset: ExperimentPreset) -> list[str]:
-        """What the experiment does not show of that which its preset promises, one sentence each."""
-        return self._once(f"experiment {preset.name}", lambda: preset.failures(play_experiment(preset)))
+        """What the experiment, computed in this process, does not show of its preset's promises, one sentence each."""
+        experiment = EXPERIMENTS[preset.experiment]
+        knobs = experiment.Knobs.checked(dict(preset.knobs))
+        rows = (row for case in experiment.cases(knobs) for row in experiment.run(case))
+        return self._once(f"experiment {preset.name}", lambda: preset.failures(experiment.summary([*rows], knobs)))
 
     def _once(self, key: str, act: Callable[[], Any]) -> Any:
         if key not in self._kept:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from pmdviz.errors import InputError, shown, words_of
-from pmdviz.files import atomic_write
+from pmdviz.files import put_text
 from pmdviz.knobs import real_number
 from pmdviz.lessons.lesson import GRADES, NEAR, Answer, checked_answer, side, within
 from pmdviz.lessons.progress import file_name, row, sheet, to_json
@@ -392,6 +392,6 @@ def report(student: str, name: str, folder: str | Path = ".") -> Path:
         For a student whose name has other characters.
     """
     found = sheet(name, student, _done.values(), {})
-    with atomic_write(Path(folder) / file_name(found)) as part:
-        part.write_text(to_json(found), encoding="utf-8")
-    return Path(folder) / file_name(found)
+    path = Path(folder) / file_name(found)
+    put_text(path, to_json(found))
+    return path

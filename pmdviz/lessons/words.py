@@ -19,7 +19,7 @@ from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import TERM
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS, RunScope, diagnose
-from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state
+from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state, whole_sentence
 
 Node = list[Json]  # tag, attributes and content
 Nodes = list[Json]  # texts and elements
@@ -247,8 +247,4 @@ def diagnosis_of(preset: str, run: Run) -> str:
             continue
         if words:
             return words
-    return _sentence(frame.caveat) if frame.caveat else NOT_HERE.format(state(frame, unknown="not known"))
-
-
-def _sentence(words: str) -> str:
-    return f"{words[0].upper()}{words[1:].rstrip('.')}."
+    return whole_sentence(frame.caveat) or NOT_HERE.format(state(frame, unknown="not known"))

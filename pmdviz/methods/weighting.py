@@ -309,7 +309,7 @@ class SmoothedMethod(Method):
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
 
     def weighted(self, state: Weighted, knobs: SmoothingKnobs) -> Points:
-        """The particles as they are: who asks for them must not choose the kernel's clusters on the way."""
+        """The particles as they are, without a density: its clusters would be chosen too early."""
         return Points(state.particles, state.log_weights)
 
 

@@ -323,14 +323,20 @@ function head(ink, picture, width, px) {
   return (px + 4) * (fold(ink, picture, width - 8).length + (picture.title ? 1 : 0)) + 1
 }
 
-function fold(ink, picture, room) {
+// Items in lines, each line as full as `fits(items)` lets it be.
+function in_lines(items, fits) {
   const lines = []
-  for (const key of Object.keys(picture.legend).filter((each) => picture.marks[each])) {
-    const width = SAMPLE + 5 + ink.measureText(picture.legend[key]).width, last = lines.at(-1)
-    if (last && last.width + GAP + width <= room) { last.keys.push(key); last.width += GAP + width }
-    else lines.push({keys: [key], width})
+  for (const item of items) {
+    if (lines.length && fits([...lines.at(-1), item])) lines.at(-1).push(item)
+    else lines.push([item])
   }
   return lines
+}
+
+function fold(ink, picture, room) {
+  const wide = (keys) => keys.reduce((sum, key) => sum + GAP + SAMPLE + 5 + ink.measureText(picture.legend[key]).width, -GAP)
+  const lines = in_lines(Object.keys(picture.legend).filter((each) => picture.marks[each]), (keys) => wide(keys) <= room)
+  return lines.map((keys) => ({keys, width: wide(keys)}))
 }
 
 function sample(pen, mark, x, y) {
@@ -479,7 +485,8 @@ function paint_words({ink, map, colours, px}, {middle, corner, note}) {
   const write = (words, x, y, align, baseline, colour) => {
     if (!words) return
     Object.assign(ink, {font: font(px), textAlign: align, textBaseline: baseline})
-    const lines = words.split("\n").flatMap((one) => folded(ink, one, w - 16)), line = px + 4
+    const fits = (some) => ink.measureText(some.join(" ")).width <= w - 16, line = px + 4
+    const lines = words.split("\n").flatMap((one) => in_lines(one.split(" "), fits)).map((some) => some.join(" "))
     const wide = Math.max(...lines.map((one) => ink.measureText(one).width))
     const start = x - wide * {left: 0, center: 0.5, right: 1}[align]
     const share = {top: 0, middle: 0.5, bottom: 1}[baseline], first = y - share * line * (lines.length - 1)
@@ -493,15 +500,6 @@ function paint_words({ink, map, colours, px}, {middle, corner, note}) {
   write(note, left + 8, top + h - 5, "left", "bottom", colours.text)
 }
 
-function folded(ink, words, room) {
-  const lines = [""]
-  for (const word of words.split(" ")) {
-    const longer = lines.at(-1) ? `${lines.at(-1)} ${word}` : word
-    if (lines.at(-1) && ink.measureText(longer).width > room) lines.push(word)
-    else lines[lines.length - 1] = longer
-  }
-  return lines
-}
 
 // The words at the pointer: "{x:.3f}" and "{visited:,}" as Python writes them, of one row.
 function told(format, {columns, look}, k) {

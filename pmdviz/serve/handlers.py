@@ -89,7 +89,7 @@ class SecurityHeaders(OutputTransform):
 # Pages are built one at a time, with the event loop free between them for frames and new connections.
 #
 # The queue is bounded, and senders who have hung up lose their turn. Pages pay for the time that they hold the loop.
-# They get it back once a browser has them: pages that no browser keeps take a fifth of the loop at most.
+# They get it back once a browser has them: pages that are left take a fifth of the loop at most.
 
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
@@ -181,7 +181,7 @@ def built() -> Built:
 
 
 def may_build_ahead() -> bool:
-    """Whether the loop has time for a page that nobody has asked for."""
+    """Whether the loop has time for a page before a visitor asks for it."""
     return not _queue().paid.owed(0.0)
 
 

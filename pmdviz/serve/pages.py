@@ -42,7 +42,7 @@ from pmdviz.lab.loop.task import log_failure, pool_for
 from pmdviz.lab.page import Page
 from pmdviz.lab.panel_internals import handed, locked
 from pmdviz.lab.panels.guide import BESIDE, Guide
-from pmdviz.lab.panels.widgets import small_button
+from pmdviz.lab.panels.widgets import WIDE, small_button
 from pmdviz.lab.plain_pages import GeometryPage, LessonsPage, MethodsPage
 from pmdviz.lab.race import Race, usual_race
 from pmdviz.lab.theory import TheoryPage
@@ -200,10 +200,10 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         lab.notice.say(notice)
     others = {name: PageSpec(words, partial(make, link)) for name, (words, make) in PAGES.items()}
     tabs = Tabs({"lab": PageSpec("Lab", lambda: lab), **others}, "lab")
-    guide, wide = Guide(tabs, lab), {"sizing_mode": "stretch_width", "margin": 0}
-    room = pn.Column(css_classes=["pmdviz-lesson-room"], **wide)  # left of the pages; in a narrow window above them
+    guide = Guide(tabs, lab)
+    room = pn.Column(css_classes=["pmdviz-lesson-room"], **WIDE)  # left of the pages; in a narrow window above them
     sheets = [css.PART, css.static("pages.css", "lesson_beside")]
-    beside = pn.Column(room, tabs.view, stylesheets=sheets, **wide)
+    beside = pn.Column(room, tabs.view, stylesheets=sheets, **WIDE)
     tabs.bar.beside = [*BESIDE]
     addresses = {"Essay": essay_address(), "Docs": docs_folder() and ADDRESS.lstrip("/")}
     tabs.bar.links = [] if link.embed else [pair for pair in addresses.items() if pair[1]]
@@ -430,9 +430,8 @@ class Tabs:
         self.active = first
         self.bar = TabBar(pages=[[name, kind.title] for name, kind in kinds.items()], active=first, margin=(0, 8))
         self.bar.visible = len(kinds) > 1
-        look: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
-        self.view = pn.Column(stylesheets=[css.PART], **look)
-        self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **look)
+        self.view = pn.Column(stylesheets=[css.PART], **WIDE)
+        self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **WIDE)
         self._make_boxes(first)
         self._make(first)
         for part in PARTS:
@@ -539,8 +538,7 @@ class Tabs:
 
     def _make_boxes(self, name: str) -> None:
         """Room for the parts of a page."""
-        margins: dict[str, Json] = {"sizing_mode": "stretch_width", "margin": 0}
-        self._boxes[name] = {part: pn.Column(**margins) for part in PARTS}
+        self._boxes[name] = {part: pn.Column(**WIDE) for part in PARTS}
         for part, box in self._boxes[name].items():
             getattr(self, part).append(box)
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from pmdviz import Recipe, Session
 from pmdviz.lessons.lesson import Race
-from pmdviz.lessons.playing import Player, begun_with, check_lesson, controls_of, play, play_race
+from pmdviz.lessons.playing import Player, begun_with, check_lesson, controls_of, play
 from pmdviz.presets import RunScope, scope_of
 from tests.lessons.samples import SMALL, changed, lesson_of
 from tests.support.tables import refused
@@ -180,7 +180,7 @@ def test_what_is_changed_before_the_start_or_on_the_way_is_as_if_turned_there():
 
 def test_names_of_a_race_have_their_entrant_in_front_and_without_a_run_there_are_numbers_alone():
     race = Race({"few": "pmd:num_particles=50", "more": "pmd:num_particles=100"}, {"target": "gaussian", "budget": 100})
-    runs = play_race(race)
+    runs = Player().race(race)
     scope = scope_of(runs)
     assert scope.value("few.tv") == RunScope(runs["few"]).value("tv") != scope.value("more.tv")
     assert (scope.value("few.num_particles"), scope.value("more.num_particles")) == (50, 100)

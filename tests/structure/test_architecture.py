@@ -242,8 +242,8 @@ def test_the_wheel_works_away_from_the_checkout_and_the_course_and_the_docs_come
     python("-m", "pmdviz", "notebooks", tmp_path / "mine")
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
-    call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import settings_folder; "
-    call += "docs = settings_folder(); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
+    call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import folder_with; "
+    call += "docs = folder_with('docs', 'conf.py'); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
     call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
     pages = tmp_path / "pages"
     python("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")

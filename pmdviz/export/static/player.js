@@ -27,11 +27,8 @@ function read([start, length, scale]) {
   return values
 }
 
-const read_before = new Map()
-function column(at) {
-  if (!read_before.has(`${at}`)) read_before.set(`${at}`, read(at))
-  return read_before.get(`${at}`)
-}
+const read_before = {}
+const column = (at) => read_before[at] ??= read(at)
 
 // The picture with its columns as arrays.
 function opened_picture(picture) {

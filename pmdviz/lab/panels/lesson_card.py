@@ -35,7 +35,7 @@ class LessonCard(Component):
     before = param.String(default="", doc="Query of the run that the lesson took the place of.")
 
     _esm = css.MAKE + css.static("lesson.js")
-    _stylesheets = [css.static("pages.css", "lesson") + css.TERM]
+    _stylesheets = [css.component("pages.css", "lesson") + css.TERM]
 
 
 # What the card of a lesson says, in plain values: elements of Markdown, and sentences.

@@ -74,7 +74,7 @@ class OwnDataView(Component):
     most = param.Integer(default=MOST_BYTES, doc="Bytes that a table may have.")
 
     _esm = css.MAKE + css.static("own_data.js", "own_data")
-    _stylesheets = [css.static("pages.css", "own_data")]
+    _stylesheets = [css.component("pages.css", "own_data")]
 
 
 class OwnDataDialog:

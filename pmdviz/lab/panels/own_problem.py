@@ -182,7 +182,7 @@ class EditDataView(Component):
     said = param.String(default="", doc="How many data there are, or what cannot be done.")
 
     _esm = css.MAKE + css.static("own_data.js", "edit_data")
-    _stylesheets = [css.static("pages.css", "edit_data")]
+    _stylesheets = [css.component("pages.css", "edit_data")]
 
 
 class DataEditing:

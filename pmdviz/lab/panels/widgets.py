@@ -376,7 +376,7 @@ class KnobForm(Component):
     meanings = param.Dict(default={}, doc="Of sliders alone: what their values mean now.")
 
     _esm = css.EXPLAIN + css.static("knob.js")
-    _stylesheets = [css.static("lab.css", "knob")]
+    _stylesheets = [css.component("lab.css", "knob")]
 
     def __init__(self, turn: Turn | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}

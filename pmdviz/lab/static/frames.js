@@ -11,6 +11,7 @@ look()
 const KEYS = {" ": "space", ArrowRight: "right", ArrowLeft: "left", r: "R", n: "N", p: "P", i: "I", t: "T", "?": "?", Escape: "Esc"}
 document.addEventListener("keydown", (e) => {
   if (!a.keyboard || e.ctrlKey || e.metaKey || e.altKey || document.querySelector("dialog[open]")) return
+  if (e.key === "Escape" && document.querySelector(":popover-open")) return  // it closes an explanation
   const at = e.composedPath()[0], key = KEYS[e.key.length == 1 ? e.key.toLowerCase() : e.key]
   const on_time_line = at?.matches?.(".pmdviz-time") && !e.key.startsWith("Arrow")
   if (!key || !on_time_line && at?.closest?.("input, select, textarea, [contenteditable], [role=slider], [role=option], [role=combobox]")) return
@@ -22,32 +23,30 @@ document.addEventListener("keydown", (e) => {
   a.setv({key: key, presses: a.presses + 1})
 }, {signal})
 // == help
-if (!document.querySelector("dialog.pmdviz-help-dialog")) {
-  const words = make("div")
-  words.innerHTML = `<table>
-    <tr><td><kbd>space</kbd></td><td>play or pause; at the end play again</td></tr>
-    <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
-    <tr><td><kbd>R</kbd></td><td>restart with the current settings</td></tr>
-    <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
-    <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
-    <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
-    <tr><td><kbd>P</kbd></td><td>presenter mode: large letters, and only question, pictures, sliders and Play</td></tr>
-    <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
-    <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
-    <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>
-    <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next part of a lesson's step, and the part before; while the run plays, the next part waits</td></tr>
-    <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
-    <h3>What is drawn</h3>
-    <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
-    that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
-    Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, Ctrl and the wheel to zoom; "Reset view", among all settings, restores the view.</p>
-    <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Independent draws": the TV you would get with the same
-    number of draws from the exact posterior, drawn the same way as the method's own particles.</p>
-    <h3>Back in time</h3>
-    <p>Drag the bar under the pictures, or click on the traces, to go to any iteration of the run. A setting changed there
-    begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>`
-  open_dialog("pmdviz-help-dialog", "Help", "Keys", words)
-}
+const words = make("div")
+words.innerHTML = `<table>
+  <tr><td><kbd>space</kbd></td><td>play or pause; at the end play again</td></tr>
+  <tr><td><kbd>→</kbd> <kbd>←</kbd></td><td>one step, one step back</td></tr>
+  <tr><td><kbd>R</kbd></td><td>restart with the current settings</td></tr>
+  <tr><td><kbd>N</kbd></td><td>new seed</td></tr>
+  <tr><td><kbd>I</kbd></td><td>inside this step: what each term of the update does</td></tr>
+  <tr><td><kbd>Esc</kbd></td><td>cancel a long computation</td></tr>
+  <tr><td><kbd>P</kbd></td><td>presenter mode: large letters, and only question, pictures, sliders and Play</td></tr>
+  <tr><td><kbd>T</kbd></td><td>say the coordinates of θ at the mouse, in large letters</td></tr>
+  <tr><td><kbd>a</kbd> to <kbd>h</kbd></td><td>in a lesson: choose an answer; a digit begins a number</td></tr>
+  <tr><td><kbd>L</kbd></td><td>leave the lesson; the earlier run is shown again</td></tr>
+  <tr><td><kbd>PgDn</kbd> <kbd>PgUp</kbd></td><td>in presenter mode: the next part of a lesson's step, and the part before; while the run plays, the next part waits</td></tr>
+  <tr><td><kbd>?</kbd></td><td>this help</td></tr></table>
+  <h3>What is drawn</h3>
+  <p>Solid lines: the exact posterior. Dashed lines: the approximation. Each is drawn as the regions of highest density
+  that hold 50, 80 and 95 % of its own mass (in one dimension as a curve). Shades: how high the approximation is.
+  Dotted: the prior. Curves along the edges: each coordinate alone. Dots: particles, their area proportional to their weight. Drag to pan, Ctrl and the wheel to zoom; "Reset view", among all settings, restores the view.</p>
+  <p>TV (total variation) ranges from 0 (identical) to 1 (no overlap). "Independent draws": the TV you would get with the same
+  number of draws from the exact posterior, drawn the same way as the method's own particles.</p>
+  <h3>Back in time</h3>
+  <p>Drag the bar under the pictures, or click on the traces, to go to any iteration of the run. A setting changed there
+  begins a branch, and the run as it was stays in grey: keep the branch, swap the two, or drop it.</p>`
+open_dialog("pmdviz-help-dialog", "Help", "Keys", words)
 // == glide: Move the dots of a source to where the new frame has them; at once on Pause.
 const put = (source, data) => source.move ? source.move(data) : source.setv({data}, {sync: false, check_eq: false})
 const land = (source, data) => { source.flight = null; put(source, data) }
@@ -84,7 +83,6 @@ const said = (n) => {
   const {iteration, text} = marks.data, there = [...iteration].flatMap((at, k) => at === n ? [text[k]] : [])
   return there.map((words) => words.replace(/^iteration [\d,]+: /, "")).join("; ")
 }
-const place_at = (n) => `${time.w.counts} ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`
 const put_attribute = (part, name, value) => { if (part.getAttribute(name) !== `${value}`) part.setAttribute(name,
   value) }
 const tell = (input, n, place) => put_attribute(input, "aria-valuetext", [place, said(n)].filter(Boolean).join(": "))
@@ -94,7 +92,7 @@ function go(input, exactly) {
   const n = Math.min(input.valueAsNumber, time.w.last)
   input.value = n
   Object.assign(time, {asked: n, until: performance.now() + PATIENCE_MS})
-  tell(input, n, place_at(n))
+  tell(input, n, `${time.w.counts} ${n.toLocaleString("en")} of ${time.w.last.toLocaleString("en")}`)
   a.setv({place: n, exactly, places: a.places + 1})
 }
 
@@ -204,7 +202,6 @@ const box = figure.pmdvizPointer ??= (() => {
 })()
 const on = a.presenter !== a.pointer && cb_obj.event_name === "mousemove" && a.keyboard
 box.hidden = !on
-box.style.display = on ? "block" : "none"
 if (on) {
   const name = (axis) => axis[0]?.axis_label || ""
   const digits = (range) => Math.max(0, Math.min(6, 2 - Math.floor(Math.log10(Math.abs(range.end - range.start) || 1))))
@@ -225,11 +222,10 @@ if (on) {
 const view = Bokeh.index.find_one(stage), legend = stage.above.find((model) => model.type === "Legend")
 const show = (items) => legend.setv({items, visible: items.length > 0}, {sync: false})
 show(legend.tags)
-const laid_out = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
-laid_out().then(() => view.export("png").canvas.toBlob((blob) => {
+requestAnimationFrame(() => requestAnimationFrame(() => view.export("png").canvas.toBlob((blob) => {  // once it is laid out
   show([])
   download(blob, "pmdviz-stage.png")
-}))
+})))
 // == lost: The server or the network is gone: a message over the page offers to open it again once the server answers.
 if (!document.querySelector(".pmdviz-lost")) {
   const open = () => { // while a run plays the address is updated rarely: open the iteration on the screen

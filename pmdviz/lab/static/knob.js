@@ -2,152 +2,125 @@
 const POSITIONS = 200
 
 function scale(s) {
-  const { low, high, log, whole } = s, tidy = (v) => (whole ? Math.round(v) : Number(v)).toPrecision(3)
-  return {
-    at: (i) => String(Number(tidy(log ? low * (high / low) ** (i / POSITIONS) : low + ((high - low) * i) / POSITIONS))),
-    of: (v) => {
-      const share = log ? Math.log(v / low) / Math.log(high / low) : (v - low) / (high - low)
-      return Math.round(POSITIONS * Math.min(1, Math.max(0, share || 0)))
-    },
-  }
-}
-
-// Whether a knob is chosen from a list; data may come from a file besides, which joins the list when it is in force.
-const chosen = (s) => s.kind === "choice" || s.kind === "source"
-
-function build(s) {
-  const id = "knob-" + s.name, unit = make("span", { class: "unit" })
-  const label = make("button", { class: "name", "aria-haspopup": "dialog" }, make("span", { class: "word" }, s.label),
-    unit)
-  const mark = make("span", { class: "mark", title: "differs from the default" }, "●")
-  const reset = make("button", { class: "reset" }, "↺")
-  const message = make("div", { class: "message", role: "alert", id: id + "-message" })
-  const note = make("div", { class: "note" })
-  const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
-  let box, slider = null, menu = null
-  if (chosen(s)) box = make("select", common, ...options(s.choices))
-  else if (s.kind === "flag") box = make("input", { ...common, type: "checkbox" })
-  else {
-    box = make("input", { ...common, type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" })
-    if (s.kind === "formula") menu = examples(s)
-    else box.setAttribute("inputmode", "decimal")
-    if (s.low !== null) slider = make("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label })
-  }
-  const row = make("div", { class: "row" }, ...(slider ? [slider] : []), box)
-  const root = make("div", { class: "knob " + (chosen(s) ? "choice" : s.kind) },
-    mark, label, ...(menu ? [menu] : []), row, reset, note, message)
-  return { root, label, unit, reset, message, note, box, slider, menu }
+  const { at, of } = slider_scale(s, POSITIONS), tidy = (value) => (s.whole ? Math.round(value) : value).toPrecision(3)
+  return { at: (place) => String(Number(tidy(at(place)))), of: (value) => Math.round(of(value)) }
 }
 
 const options = (choices) => choices.map(([value, words]) => make("option", { value }, words))
 
-// The menu next to a formula: examples to begin with, and the own formula after a change.
-const examples = (s) => make("select", { "aria-label": `${s.label}: examples` }, ...options(s.choices),
-  make("option", { value: "", disabled: true }, "your own"))
-
-// A slider alone: its name, what the number means, and the effect of too small and too large a value.
-function build_brief(s) {
-  const name = make("label", { class: "name", for: "slider-" + s.name }, s.label)
-  const other = make("div", { class: "other" })
-  const value = make("output", { class: "value", for: "slider-" + s.name })
-  const id = "slider-" + s.name, range = { min: 0, max: POSITIONS, step: 1 }
-  const slider = make("input", { type: "range", id, name: s.name, "aria-label": s.label, ...range })
-  const message = make("div", { class: "message", role: "alert" }), note = make("div", { class: "note" })
-  const below = make("span"), words = s.ends.map((end) => make("span", {}, end))
-  const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...(words.length ? words : [below]))
-  return { root: make("div", { class: "knob brief" }, name, slider, value, ends, other, note, message), slider, message, note, value, below, other }
+// Where a refusal and a note appear; a refusal takes the place of the note.
+function below(id) {
+  const message = make("div", { class: "message", role: "alert", id: id + "-message" }), note = make("div", { class: "note" })
+  const say = (state, otherwise = "") => {
+    message.textContent = state.message
+    note.textContent = state.message ? "" : state.note || otherwise
+  }
+  return { parts: [note, message], say }
 }
 
-const words_of = (state) => [Number(state.value).toLocaleString("en", { maximumSignificantDigits: 4 }), state.unit].filter(Boolean).join(" ")
-
+// A slider alone: its name, what the number means, and the effect of too small and too large a value.
 function brief(s, give) {
-  const part = build_brief(s), steps = scale(s)
+  const id = "slider-" + s.name, steps = scale(s), { parts, say } = below(id)
+  const slider = make("input", { type: "range", id, name: s.name, "aria-label": s.label, min: 0, max: POSITIONS, step: 1 })
+  const value = make("output", { class: "value", for: id }), other = make("div", { class: "other" })
+  const meant = make("span"), words = s.ends.map((end) => make("span", {}, end))
+  const ends = make("div", { class: "ends", "aria-hidden": "true" }, ...(words.length ? words : [meant]))
+  const root = make("div", { class: "knob brief" }, make("label", { class: "name", for: id }, s.label), slider, value, ends, other, ...parts)
   let state = {}, meaning = {}, held = false
-  const write = (value) => {
-    const { now, other: there } = meaning, usual = [words_of({ ...state, value }), now].filter(Boolean).join(", ")
-    part.value.textContent = usual
-    part.other.textContent = there ?? ""
-    part.below.textContent = meaning.below ?? ""
-    part.slider.setAttribute("aria-valuetext", [usual, there].filter(Boolean).join(", "))
+  const write = (text) => {
+    const { now, other: there } = meaning, number = Number(text).toLocaleString("en", { maximumSignificantDigits: 4 })
+    const usual = [[number, state.unit].filter(Boolean).join(" "), now].filter(Boolean).join(", ")
+    value.textContent = usual
+    other.textContent = there ?? ""
+    meant.textContent = meaning.below ?? ""
+    slider.setAttribute("aria-valuetext", [usual, there].filter(Boolean).join(", "))
   }
-  part.slider.oninput = () => {
+  slider.oninput = () => {
     held = true
-    const text = steps.at(Number(part.slider.value))
+    const text = steps.at(Number(slider.value))
     write(text)
     give({ name: s.name, value: text })
   }
-  part.slider.onchange = part.slider.onblur = () => { held = false }
+  slider.onchange = slider.onblur = () => { held = false }
   const take = (next) => {
     state = next
     if (!held) {
-      part.slider.value = steps.of(Number(next.value))
+      slider.value = steps.of(Number(next.value))
       write(next.value)
     }
-    part.message.textContent = next.message
-    part.note.textContent = next.message ? "" : next.note || s.waits
-    part.root.hidden = !next.visible
-    part.root.classList.toggle("changed", next.changed)
+    say(next, s.waits)
+    root.hidden = !next.visible
+    root.classList.toggle("changed", next.changed)
   }
-  return { root: part.root, take, mean: (next = {}) => { meaning = next; if (!held) write(state.value) } }
+  return { root, take, mean: (next = {}) => { meaning = next; if (!held) write(state.value) } }
 }
 
-// One knob; `give(data)` sends to the server, the function returned takes a state from it.
+// One knob; `give(data)` sends to the server, `take` takes a state from it.
 function knob(s, give) {
-  const part = build(s), steps = part.slider ? scale(s) : null
+  const id = "knob-" + s.name, chosen = s.kind === "choice" || s.kind === "source", { parts, say } = below(id)
+  const unit = make("span", { class: "unit" }), word = make("span", { class: "word" }, s.label)
+  const onclick = () => explanations.open(label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
+  const label = make("button", { class: "name", "aria-haspopup": "dialog", onclick }, word, unit)
+  const mark = make("span", { class: "mark", title: "differs from the default" }, "●")
+  const reset = make("button", { class: "reset", onclick: () => give({ name: s.name, reset: true }) }, "↺")
+  const common = { id, name: s.name, "aria-label": s.label, "aria-describedby": id + "-message" }
+  const typed = { type: "text", autocomplete: "off", spellcheck: "false", autocapitalize: "off" }
+  const number = s.kind === "formula" ? {} : { inputmode: "decimal" }
+  const box = chosen ? make("select", common, ...options(s.choices))
+    : make("input", { ...common, ...(s.kind === "flag" ? { type: "checkbox" } : { ...typed, ...number }) })
+  const ranged = !chosen && s.kind !== "flag" && s.low !== null
+  const slider = ranged ? make("input", { type: "range", min: 0, max: POSITIONS, step: 1, "aria-label": s.label }) : null
+  // The menu next to a formula: examples to begin with, and the own formula after a change.
+  const menu = s.kind !== "formula" ? null : make("select", { "aria-label": `${s.label}: examples` }, ...options(s.choices),
+    make("option", { value: "", disabled: true }, "your own"))
+  const row = make("div", { class: "row" }, ...(slider ? [slider] : []), box), steps = slider ? scale(s) : null
+  const root = make("div", { class: "knob " + (chosen ? "choice" : s.kind) }, mark, label, ...(menu ? [menu] : []), row, reset, ...parts)
   let state = {}, typing = false, waiting = false  // waiting: sent from the box, not yet answered
-  const read = () => (s.kind === "flag" ? String(part.box.checked) : part.box.value.trim())
+  const read = () => (s.kind === "flag" ? String(box.checked) : box.value.trim())
   const send = (text) => { waiting = true; give({ name: s.name, value: text }) }
 
   function write() {
-    if (s.kind === "flag") part.box.checked = state.value === "true"
+    if (s.kind === "flag") box.checked = state.value === "true"
     else if (!typing && !waiting) {
-      const file = s.kind === "source" && ![...part.box.options].some((option) => option.value === state.value)
-      if (file) part.box.append(...options([[state.value, state.value.replace(/#[0-9a-f]+$/, "")]]))
-      part.box.value = s.examples[state.value] ?? state.value
+      // Data may come from a file besides, which joins the list when it is in force.
+      const file = s.kind === "source" && ![...box.options].some((option) => option.value === state.value)
+      if (file) box.append(...options([[state.value, state.value.replace(/#[0-9a-f]+$/, "")]]))
+      box.value = s.examples[state.value] ?? state.value
     }
-    if (part.menu) part.menu.value = state.value in s.examples ? state.value : ""
-    if (part.slider) {
-      const real = Number(state.value)
-      if (part.slider.getRootNode().activeElement !== part.slider) part.slider.value = steps.of(real)
-      part.slider.setAttribute("aria-valuetext", state.value)
+    if (menu) menu.value = state.value in s.examples ? state.value : ""
+    if (slider) {
+      if (slider.getRootNode().activeElement !== slider) slider.value = steps.of(Number(state.value))
+      slider.setAttribute("aria-valuetext", state.value)
     }
   }
-  function say() {
-    part.message.textContent = state.message
-    part.note.textContent = state.message ? "" : state.note
-    part.root.classList.toggle("refused", state.message !== "")
-    part.box.setAttribute("aria-invalid", state.message !== "")
-    part.root.classList.toggle("changed", state.changed)
-    part.root.hidden = !state.visible
-    part.root.classList.toggle("folds", state.folds && !state.message)
-    part.unit.textContent = state.unit
-    part.reset.title = `Reset to the default, ${state.usual}`
-    part.reset.setAttribute("aria-label", `Reset ${s.label} to ${state.usual}`)
+  box.onchange = () => { typing = false; send(read()) }  // on Enter too
+  if (box.type === "text") {
+    box.oninput = () => { typing = true }
+    box.onblur = () => { typing = false; if (!state.message && !waiting) write() }
   }
-  part.label.onclick = () =>
-    explanations.open(part.label, s.label, [s.help, `Takes effect: ${s.acts}.`], `Default: ${state.usual}`)
-  part.box.onchange = () => { typing = false; send(read()) }  // on Enter too
-  if (!chosen(s) && s.kind !== "flag") {
-    part.box.oninput = () => { typing = true }
-    part.box.onblur = () => { typing = false; if (!state.message && !waiting) write() }
-  }
-  if (part.slider) part.slider.oninput = () => {
+  if (slider) slider.oninput = () => {
     typing = false
-    part.box.value = steps.at(Number(part.slider.value))
-    part.slider.setAttribute("aria-valuetext", part.box.value)
-    send(part.box.value)
+    box.value = steps.at(Number(slider.value))
+    slider.setAttribute("aria-valuetext", box.value)
+    send(box.value)
   }
-  if (part.menu) part.menu.onchange = () => { typing = false; send(part.menu.value) }
-  part.reset.onclick = () => give({ name: s.name, reset: true })
+  if (menu) menu.onchange = () => { typing = false; send(menu.value) }
   function take(next) {
     const old = state
     state = next
     if (next.message !== old.message) waiting = false
     if (next.serial !== old.serial) { typing = waiting = false }
     if (next.value !== old.value || (next.serial !== old.serial && !next.message)) write()
-    say()
+    say(next)
+    const refused = next.message !== "", looks = { refused, changed: next.changed, folds: next.folds && !refused }
+    for (const [name, on] of Object.entries(looks)) root.classList.toggle(name, on)
+    box.setAttribute("aria-invalid", refused)
+    root.hidden = !next.visible
+    unit.textContent = next.unit
+    reset.title = `Reset to the default, ${next.usual}`
+    reset.setAttribute("aria-label", `Reset ${s.label} to ${next.usual}`)
   }
-  return { root: part.root, take }
+  return { root, take }
 }
 
 // Whether the knobs beyond the basic ones are open: the browser remembers it, where it remembers anything at all.
@@ -156,17 +129,14 @@ const remembered = () => { try { return localStorage.getItem(MORE) === "open" } 
 const remember = (open) => { try { localStorage.setItem(MORE, open ? "open" : "folded") } catch {} }
 
 export function render({ model }) {
-  const turn = () => {
-    const open = form.classList.contains("folded")
-    fold(open)
-    remember(open)
-  }
-  const more = make("button", { class: "more", onclick: turn }), form = make("div", { class: "form" })
+  const form = make("div", { class: "form" })
+  const more = make("button", { class: "more", onclick: () => remember(fold(form.classList.contains("folded"))) })
   let made = {}
   const fold = (open) => {
     form.classList.toggle("folded", !open)
     more.setAttribute("aria-expanded", open)
     more.textContent = open ? "▾ Fewer settings" : "▸ More settings"
+    return open
   }
   const show = () => {
     for (const [name, state] of Object.entries(model.states)) made[name]?.take(state)

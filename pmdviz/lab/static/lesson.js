@@ -3,12 +3,10 @@
 const TAGS = new Set(("a b blockquote br button code em h1 h2 h3 h4 h5 h6 hr li ol p pre s strong table tbody td th thead tr ul").split(" "))
 const ATTRIBUTES = new Set(["href", "type", "class", "data-term", "aria-haspopup", "start"])
 const elements = (nodes) => nodes.map((node) => {
-  if (typeof node === "string") return document.createTextNode(node)
-  const [tag, attributes, inside] = node, made = document.createElement(TAGS.has(tag) ? tag : "span")
-  for (const [name, value] of Object.entries(attributes))
-    if (ATTRIBUTES.has(name) && (name !== "href" || /^(https?:|mailto:|#)/.test(value))) made.setAttribute(name, value)
-  made.append(...elements(inside))
-  return made
+  if (typeof node === "string") return node
+  const [tag, attributes, inside] = node
+  const safe = ([name, value]) => ATTRIBUTES.has(name) && (name !== "href" || /^(https?:|mailto:|#)/.test(value))
+  return make(TAGS.has(tag) ? tag : "span", Object.fromEntries(Object.entries(attributes).filter(safe)), ...elements(inside))
 })
 const write = (at, nodes) => {
   const written = JSON.stringify(nodes)
@@ -23,35 +21,29 @@ const say = (at, words) => {
 const button = (label, onclick, kind = "") => make("button", { class: kind, onclick }, label)
 
 function question_part(part, send, after, beside = []) {
-  const submit = (e) => {
+  const fields = ["answer", "sure"], given = (name) => form.elements[name]?.value.trim() ?? ""
+  const onsubmit = (e) => {
     e.preventDefault()
-    if (value() === "") say(state, box ? "Type a number first." : "Choose an answer first.")
-    else send({ act: "answer", part, value: value(), confidence: chosen(sure) })
+    if (given("answer")) send({ act: "answer", part, value: given("answer"), confidence: given("sure") })
+    else say(state, box ? "Type a number first." : "Choose an answer first.")
   }
-  const form = make("form", { class: "ask", onsubmit: submit })
+  const form = make("form", { class: "ask", onsubmit })
   const verdict = make("div", { class: "verdict", role: "status" })
   const root = make("section", { "data-part": part }, form, verdict)
-  let made = "", choices = [], box = null, sure = [], store = null, state = null, stored = "", judged = true
-  const radios = (name, entries) => entries.map(([value, nodes, letter]) => {
-    const input = make("input", { type: "radio", name: `${part}-${name}`, value })
-    const mark = make("span", { class: "mark" })
-    const words = make("span", { class: "say" }, ...elements(nodes))
-    return { input, mark, row: make("label", {}, input, ...(letter ? [make("b", { "aria-hidden": "true" }, letter)] : []), words, mark) }
-  })
+  const store = make("button", { type: "submit", class: "main" }), state = make("span", { class: "stored", role: "status" })
+  let made = "", box = null, choices = [], stored = "", judged = true
+  const radio = (name, value, nodes, ...letter) => make("label", {}, make("input", { type: "radio", name, value }), ...letter,
+    make("span", { class: "say" }, ...elements(nodes)), make("span", { class: "mark" }))
   function build(ask) {
     const legend = make("legend", {}, ...elements(ask.text))
-    choices = radios("option", ask.options.map(([letter, nodes]) => [letter, nodes, letter]))
-    box = ask.options.length ? null : make("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
-    sure = radios("sure", ask.confidences.map((words) => [words, [words], ""]))
-    store = make("button", { type: "submit", class: "main" }, "Submit")
-    state = make("span", { class: "stored", role: "status" })
+    choices = ask.options.map(([letter, nodes]) => radio("answer", letter, nodes, make("b", { "aria-hidden": "true" }, letter)))
+    box = choices.length ? null : make("input", { type: "text", name: "answer", inputmode: "decimal", autocomplete: "off", "aria-label": "Your number" })
+    const sure = ask.confidences.map((words) => radio("sure", words, [words]))
     form.replaceChildren(
-      make("fieldset", { class: "options" }, legend, ...choices.map((one) => one.row), ...(box ? [make("div", { class: "number" }, box, make("span", {}, ask.unit))] : [])),
-      ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure.map((one) => one.row))] : []),
+      make("fieldset", { class: "options" }, legend, ...choices, ...(box ? [make("div", { class: "number" }, box, make("span", {}, ask.unit))] : [])),
+      ...(sure.length ? [make("fieldset", { class: "sure" }, make("legend", {}, "How sure?"), ...sure)] : []),
       make("div", { class: "row" }, store, ...beside, state))
   }
-  const chosen = (radios) => radios.find((one) => one.input.checked)?.input.value ?? ""
-  const value = () => box ? box.value.trim() : chosen(choices)
   function show(ask) {
     root.hidden = !ask
     if (!ask) return
@@ -61,21 +53,19 @@ function question_part(part, send, after, beside = []) {
     const now = ask.stored ? JSON.stringify(ask.stored) : ""
     if (now !== stored || fresh) {
       const here = form.contains(form.getRootNode().activeElement)
-      for (const one of choices) one.input.checked = ask.stored?.[0] === one.input.value
-      if (box && ask.stored) box.value = ask.stored[0]
-      for (const one of sure) one.input.checked = ask.stored?.[1] === one.input.value
+      form.reset()
+      fields.forEach((name, k) => { if (ask.stored && form.elements[name]) form.elements[name].value = ask.stored[k] })
       if (!fresh && here && now) after()
       stored = now
     }
-    for (const one of [...choices, ...sure]) one.input.disabled = ask.locked
-    if (box) box.disabled = ask.locked
+    for (const fieldset of form.querySelectorAll("fieldset")) fieldset.disabled = ask.locked
     store.hidden = ask.locked
     store.textContent = ask.stored ? "Submit another answer" : "Submit"
-    say(state, ask.locked ? "" : ask.stored ? "Submitted. You can change it until you press Reveal." : "")
-    if (part === "after" && ask.stored && !ask.locked) say(state, "Submitted.")
+    const kept = part === "after" ? "Submitted." : "Submitted. You can change it until you press Reveal."
+    say(state, ask.stored && !ask.locked ? kept : "")
     ask.options.forEach(([, , right], k) => {
-      say(choices[k].mark, right ? "✓ right" : "")
-      choices[k].row.classList.toggle("right", right)
+      say(choices[k].lastChild, right ? "✓ right" : "")
+      choices[k].classList.toggle("right", right)
     })
     write(verdict, ask.verdict ? [...(ask.verdict[1] ? [["b", {}, [ask.verdict[1]]], " "] : []), ...ask.verdict[2]] : [])
     verdict.className = `verdict ${ask.verdict?.[0] ?? ""}`
@@ -84,13 +74,13 @@ function question_part(part, send, after, beside = []) {
   }
   // A letter chooses an option; whether it did.
   const choose = (letter) => {
-    const one = root.hidden ? null : choices.find(({ input }) => input.value === letter && !input.disabled)
-    if (one) { one.input.checked = true; one.input.focus() }
+    const one = root.hidden ? null : form.querySelector(`[name=answer][value="${letter}"]:enabled`)
+    if (one) { one.checked = true; one.focus() }
     return Boolean(one)
   }
   // A digit begins the number; whether one is asked for.
   const begin = () => {
-    const open = !root.hidden && box && !box.disabled
+    const open = !root.hidden && box?.matches(":enabled")
     if (open) box.select()
     return Boolean(open)
   }
@@ -100,12 +90,12 @@ function question_part(part, send, after, beside = []) {
 // Hints: one at a time, forward and back; the next one is opened by the server.
 function hints_part(send) {
   const words = make("p", { role: "status" }), count = make("b")
-  const back = button("Previous hint", () => { at -= 1; draw() }), next = button("Hint", () => {
-    if (at + 1 < told.hints.length) { at += 1; draw() } else { waits = true; send({ act: "hint" }) }
-  })
+  const back = button("Previous hint", () => draw(at - 1))
+  const next = button("Hint", () => { if (at + 1 < told.hints.length) draw(at + 1); else send({ act: "hint" }) })
   const root = make("section", { class: "hints", "data-part": "found" }, words, make("div", { class: "row" }, back, next, count))
-  let told = { hints: [], num_hints: 0 }, at = -1, waits = false
-  const draw = () => {
+  let told = { hints: [], num_hints: 0 }, at = -1
+  const draw = (k) => {
+    at = k
     write(words, told.hints[at] ?? [])
     say(count, at >= 0 ? `Hint ${at + 1} of ${told.num_hints}` : "")
     back.hidden = at < 1
@@ -113,11 +103,10 @@ function hints_part(send) {
     next.textContent = at < 0 ? "Hint" : "Next hint"
   }
   const show = (all, fresh) => {
-    if (fresh) { at = -1; waits = false }
+    const more = all.hints.length > told.hints.length
     told = all
-    if (waits && told.hints.length > at + 1) { at += 1; waits = false }
     root.hidden = !told.num_hints
-    draw()
+    draw(fresh ? -1 : more ? told.hints.length - 1 : at)
   }
   return { root, show }
 }
@@ -145,9 +134,7 @@ function save_part() {
 // What the browser keeps of lessons: the progress in each, and the run that the lesson took the place of.
 const KEPT = (lesson) => `pmdviz-lesson-${lesson}`, BEFORE = "pmdviz-lesson-before"
 const from = (store, key) => { try { return window[store].getItem(key) ?? "" } catch { return "" } }
-const into = (store, key, text) => {
-  try { if (text) window[store].setItem(key, text); else window[store].removeItem(key) } catch { /* storage is disabled */ }
-}
+const into = (store, key, text) => { try { window[store].setItem(key, text) } catch { /* storage is disabled */ } }
 function remember(model, send) {
   const answer = () => {
     const { lesson } = model.asked
@@ -263,38 +250,28 @@ export function render({ model }) {
     if (!told.lesson) { key = ""; return }
     key = told.key
     root.classList.toggle("script", Boolean(told.part))
-    say(lesson, told.lesson_title)
-    say(count, told.count)
-    say(title, told.title)
     write(text, told.text)
+    write(revealed, told.reveal.text)
     for (const [name, one] of Object.entries(asks)) one.show(told.asks[name])
-    say(closed, told.reveal.offered ? told.closed : "")
     const held = root.getRootNode().activeElement === reveal
     if (!told.asks.question && reveal.parentElement !== reveal_row) reveal_row.append(reveal)
-    say(reveal, told.reveal.label)
-    reveal.hidden = !told.reveal.offered
+    const offered = (words) => told.reveal.offered ? words : ""
+    const all = [[lesson, told.lesson_title], [count, told.count], [title, told.title], [closed, offered(told.closed)],
+      [reveal, offered(told.reveal.label)], [waits, told.verdict_waits], [diagnosis, told.diagnosis], [words, told.goal.words],
+      [state, told.goal.state], [score, told.score], [next, told.is_done ? "" : told.part ? "Next part" : told.next],
+      [part, told.part_words], [said, told.said]]
+    for (const [at, now] of all) say(at, now ?? "")
+    const seen = [[goal, told.goal.words], [link, told.challenge], [form, told.controls], [solution, told.solution],
+      [back, told.may_go_back]]
+    for (const [at, on] of seen) at.hidden = !on
     if (held && reveal.hidden) reveal_part.focus()
     reveal.setAttribute("aria-disabled", told.reveal.closed)
-    say(waits, told.verdict_waits)
-    write(revealed, told.reveal.text)
-    say(diagnosis, told.diagnosis)
-    goal.hidden = !told.goal.words
-    say(words, told.goal.words ?? "")
-    say(state, told.goal.state ?? "")
     state.setAttribute("aria-live", told.playing ? "off" : "polite")
     goal.classList.toggle("reached", Boolean(told.goal.reached))
-    say(score, told.score)
-    link.hidden = !told.challenge
-    form.hidden = !told.controls
-    solution.hidden = !told.solution
     hints.show(told, fresh)
     end(told)
     save.show(told)
-    back.hidden = !told.may_go_back
-    say(next, told.is_done ? "" : told.part ? "Next part" : told.next)
     next.setAttribute("aria-disabled", !told.part && !told.may_go_on)
-    say(part, told.part_words)
-    say(said, told.said)
     pick(told)
     if (fresh) {
       body.scrollTop = 0

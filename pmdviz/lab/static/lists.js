@@ -1,19 +1,17 @@
 // == race_table: Bars, closest method first; folded below them a table whose head sorts: a second press turns the order round.
 export function render({ model }) {
-  let by = "first", down = false
-  const heads = {}, body = make("tbody"), head = make("tr")
+  let by = "first", down = false, heads = {}
+  const body = make("tbody"), head = make("tr")
   const titles = () => head.replaceChildren(...model.columns.map(([key, title, words]) => {
     const sort = () => { down = key === by && !down; by = key; show() }
     const button = make("button", { title: words, onclick: sort }, title, make("span", { "aria-hidden": "true" }))
     return (heads[key] = make("th", { scope: "col", class: key }, button))
   }))
-  titles()
   // The words of the columns, for those who have no pointer to rest on a title.
   const words = make("dl"), summary = make("summary", {}, "What the columns mean")
   const explain = () => words.replaceChildren(...[...model.columns.map(([, title, text]) => [title, text]), ...model.notes]
     .flatMap(([title, text]) => [make("dt", {}, title), make("dd", {}, text)]))
-  explain()
-  const table = make("table", {}, make("caption", {}, "Methods"), make("thead", {}, head), body)
+  const table = make("table", {}, make("caption", { class: "unseen" }, "Methods"), make("thead", {}, head), body)
 
   function swatch(k) {
     const look = model.swatches[k], ends = { x1: 0, y1: 5, x2: 34, y2: 5, "stroke-width": 2.5 }
@@ -21,23 +19,12 @@ export function render({ model }) {
     return make("span", { class: "swatch" },
       ...(line ? [make("svg", { width: 34, height: 10, "aria-hidden": "true" }, line)] : []))
   }
-  const lines = new Map()  // entrant -> its row: only changed texts are touched, so nothing flickers
   function line(row) {
-    if (!lines.has(row.entrant)) {
-      const cells = Object.fromEntries(model.columns.map(([key], i) => [key, make(i ? "td" : "th", { class: key })]))
-      cells.method.setAttribute("scope", "row")
-      cells.method.append(swatch(row.entrant), make("span"))
-      lines.set(row.entrant, { tr: make("tr", {}, ...Object.values(cells)), cells })
-    }
-    const { tr, cells } = lines.get(row.entrant)
-    for (const [key] of model.columns) {
-      const cell = key === "method" ? cells[key].lastChild : cells[key]
-      if (!(key in row)) continue
-      const [, text, longer = text] = row[key]
-      if (cell.textContent !== text) cell.textContent = text
-      if (cell.title !== longer) cell.title = longer
-    }
-    return tr
+    return make("tr", {}, ...model.columns.map(([key]) => {
+      const [, text, title = text] = row[key] ?? [null, ""]
+      if (key === "method") return make("th", { class: key, scope: "row" }, swatch(row.entrant), make("span", { title }, text))
+      return make("td", { class: key, title }, text)
+    }))
   }
   const ranking = make("ol", { class: "ranking", "aria-label": "Ranking" }), measured = make("p", { class: "measured" })
   function rank() {
@@ -69,21 +56,18 @@ export function render({ model }) {
       cell.setAttribute("aria-sort", key !== by ? "none" : down ? "descending" : "ascending")
       cell.querySelector("span").textContent = key !== by ? "" : down ? " ▼" : " ▲"
     }
-    const wanted = [...model.rows].sort(compare).map(line), now = [...body.children]
-    if (wanted.length !== now.length || wanted.some((tr, i) => tr !== now[i])) body.replaceChildren(...wanted)
+    body.replaceChildren(...[...model.rows].sort(compare).map(line))
   }
-  const again = () => { lines.clear(); show() }
-  const anew = () => {  // other metrics: rows of the old columns are not shown with the new ones
-    for (const key of Object.keys(heads)) delete heads[key]
+  const begin = () => {
+    heads = {}
     titles()
     explain()
     if (!(by in heads)) by = "first"
-    again()
+    show()
   }
-  model.on("columns", anew)
-  model.on("rows", show)
-  for (const name of ["swatches", "floor"]) model.on(name, again)
-  show()
+  model.on("columns", begin)
+  for (const name of ["rows", "swatches", "floor"]) model.on(name, show)
+  begin()
   const scroller = make("div", { class: "scroller", tabindex: "0", role: "region", "aria-label": "Table of the race" }, table)
   const all = make("details", {}, make("summary", {}, "All measurements"), scroller, make("details", {}, summary, words))
   return make("div", {}, measured, ranking, all)
@@ -98,24 +82,18 @@ export function render({ model }) {
     ["family", menu("family", model.families.map(([title]) => title))],
     ...model.columns.map(([name, , , terms]) => [name, menu(name, terms.map(([term]) => term))]),
   ])
-  const reset = () => { for (const box of Object.values(menus)) box.value = ""; show() }
-  const all = make("button", { class: "all", onclick: reset }, "Show all")
-  const said = make("p", { class: "said", role: "status" })
+  const onclick = () => { for (const box of Object.values(menus)) box.value = ""; show() }
+  const all = make("button", { class: "all", onclick }, "Show all"), said = make("p", { class: "said", role: "status" })
   const pressed = (words, label, method, column, more = {}) =>
     make("button", { "aria-label": label, onclick: () => model.send_msg({ method, column }), ...more }, ...words)
   function cell([name, title], [chosen, remark], method, of) {
-    const holder = make("td", { role: "cell", class: chosen.length ? name : name + " empty" },
-      make("span", { class: "column", "aria-hidden": "true" }, title))
-    if (!chosen.length) {
-      holder.append(make("span", { "aria-hidden": "true" }, "—"), make("span", { class: "unseen" }, "nothing"))
-      return holder
-    }
-    const words = [make("span", { class: "terms" }, chosen.join(" + "))]
-    if (remark) words.push(make("span", { class: "remark" }, remark))
+    const column = make("span", { class: "column", "aria-hidden": "true" }, title)
+    const holder = (more, inside) => make("td", { role: "cell", class: name + more }, column, inside)
+    if (!chosen.length) return holder(" empty", make("span", { role: "img", "aria-label": "nothing" }, "—"))
+    const words = [make("span", { class: "terms" }, chosen.join(" + ")), ...(remark ? [make("span", { class: "remark" }, remark)] : [])]
     const label = `${of}, ${title}: ${chosen.join(" and ")}${remark ? ", " + remark : ""}. Run it`
     const title_of = chosen.map((term) => `${term}: ${meanings[name][term]}`).join("\n")
-    holder.append(pressed(words, label, method, name, { title: title_of }))
-    return holder
+    return holder("", pressed(words, label, method, name, { title: title_of }))
   }
   const rows = []  // rows of the table, with what the menus need
   const bodies = model.families.map(([family, methods]) => {
@@ -133,7 +111,7 @@ export function render({ model }) {
     make("span", { class: "title" }, title), menus[name])
   const head = make("thead", { role: "rowgroup" }, make("tr", { role: "row" },
     column("family", "Method", "The family of a method"), ...model.columns.map(([name, title, about]) => column(name, title, about))))
-  const table = make("table", { role: "table" }, make("caption", {}, "Methods and what they do in a step"), head, ...bodies)
+  const table = make("table", { role: "table" }, make("caption", { class: "unseen" }, "Methods and what they do in a step"), head, ...bodies)
 
   function show() {
     const wanted = Object.entries(menus).filter(([, box]) => box.value).map(([name, box]) => [name, box.value])
@@ -174,12 +152,12 @@ export function render({ model }) {
       make("h4", {}, title), make("p", {}, question), make("div", { class: "facts" }, make("span", {}, length), state), bar, button)
     const show = () => {
       const now = kept(name, steps)
-      root.classList.toggle("done", now?.done ?? false)
       root.classList.toggle("first", first && !now)
       const place = !now ? (first ? "Start here" : "") : now.done ? "✓ done" : `step ${now.at + 1} of ${steps.length}`
       const best = now?.best.length ? `best score ${now.best.join(", ")}` : ""
       state.textContent = [place, best].filter(Boolean).join(", ")
       bar.firstChild.style.width = `${now ? 100 * (now.done ? 1 : now.at / steps.length) : 0}%`
+      button.classList.toggle("main", first && !now)
       button.textContent = !now ? "Begin" : now.done ? "Again" : "Continue"
       button.setAttribute("aria-label", `${button.textContent}: ${title}`)
     }
@@ -207,7 +185,7 @@ export function render({ model }) {
 // == dialog: What opens over the page, in the style for that; it is outside all shadow roots.
 function dialog_of(name, label, ...parts) {
   const box = make("dialog", { class: `pmdviz-dialog ${name}`, "aria-label": label }, make("style", {}, STYLE), ...parts)
-  box.classList.toggle("dark", Number(getComputedStyle(document.body).color.match(/\d+/)[0]) > 128)  // light words: a dark theme
+  box.classList.toggle("dark", has_light_words(document.body))
   box.addEventListener("close", () => box.remove())
   return box
 }

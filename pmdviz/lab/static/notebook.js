@@ -12,9 +12,6 @@ function run(text) {
   })
 }
 
-async function load(parts) {
-  for (const part of parts) await run(await unpacked(part, "gzip").text())
-}
 
 // The notebook's own keys, such as an arrow that folds headings, are not for who works in the lab.
 const keep_keys = (element) => { element.dataset.lmSuppressShortcuts = "true" }
@@ -101,7 +98,8 @@ function render({ model, el }) {
   const take = (message, buffers) => {
     if (message.what === "scripts") { // one promise a version: several labs of a page wait for the same scripts
       const all = window[KEY] ??= {}
-      all[message.version] ??= load(buffers).catch((error) => {
+      const load = async () => { for (const part of buffers) await run(await unpacked(part, "gzip").text()) }
+      all[message.version] ??= load().catch((error) => {
         delete all[message.version] // the next try loads them again
         throw error
       })

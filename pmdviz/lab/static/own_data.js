@@ -1,30 +1,5 @@
 // == own_data: A button, and the dialog in which a person brings a table: from a file or pasted, seen, and given roles.
 const PASTE_MS = 300
-let numbered = 0
-
-function parts_of() {
-  const id = `own-data-${++numbered}`
-  const button = make("button", { class: "open", "aria-haspopup": "dialog" }, "Your own data …")
-  const words = make("p", { class: "words" })
-  const file = make("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain", id: `${id}-file` })
-  const text = make("textarea", { id: `${id}-text`, rows: 3, spellcheck: "false", autocomplete: "off" })
-  const table = make("table")
-  const seen = make("div", { class: "seen", tabindex: 0, role: "region", "aria-label": "The first rows of the table" }, table)
-  const scale = make("input", { type: "checkbox", id: `${id}-scale`, "aria-describedby": `${id}-scaling` })
-  const scaling = make("span", { class: "scaling", id: `${id}-scaling` })
-  const scaled = make("div", { class: "scaled" }, scale, make("label", { for: `${id}-scale` }, "Scale to mean 0, sd 1"), scaling)
-  const said = make("p", { class: "said", role: "status" }), misfit = make("p", { class: "misfit", role: "alert" })
-  const proposal = make("span"), offer = make("button", { class: "offer" })
-  const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
-  const use = make("button", { class: "use" }, "Use these data"), close = make("button", { class: "close" }, "Close")
-  const dialog = make("dialog", { "aria-labelledby": `${id}-title` },
-    make("h2", { id: `${id}-title` }, "Your own data"), words,
-    make("label", { for: `${id}-file` }, "A file (CSV)"), file,
-    make("label", { for: `${id}-text` }, "or paste rows"), text,
-    seen, scaled, proposed, said, misfit, make("div", { class: "buttons" }, use, close))
-  return { button, dialog, words, file, text, table, seen, scale, scaling, scaled, said, misfit, proposal, offer, proposed, use, close }
-}
-
 const base64 = (file) => new Promise((done, failed) => {
   const reader = new FileReader()
   reader.onload = () => done(reader.result.slice(reader.result.indexOf(",") + 1))
@@ -32,55 +7,66 @@ const base64 = (file) => new Promise((done, failed) => {
   reader.readAsDataURL(file)
 })
 
-function head_of(column, roles, at, turned) {
-  const onchange = () => turned(at, role.value), options = roles.map((name) => make("option", { value: name }, name))
-  const role = make("select", { "aria-label": `Role of column ${column.name}`, onchange }, ...options)
-  role.value = column.role
-  return make("th", { scope: "col" }, make("div", { class: "name" }, column.name), make("div", { class: "kind" }, column.kind), role)
-}
 
 export function render({ model }) {
-  const p = parts_of(), size = (n) => n.toLocaleString("en-US")
+  const size = (n) => n.toLocaleString("en-US"), words = make("p", { class: "words" })
+  const file = make("input", { type: "file", accept: ".csv,.tsv,.txt,text/csv,text/plain", id: "file" })
+  const text = make("textarea", { id: "text", rows: 3, spellcheck: "false", autocomplete: "off" })
+  const table = make("table")
+  const seen = make("div", { class: "seen", tabindex: 0, role: "region", "aria-label": "The first rows of the table" }, table)
+  const scale = make("input", { type: "checkbox", id: "scale", "aria-describedby": "scaling" })
+  const scaling = make("span", { class: "scaling", id: "scaling" })
+  const scaled = make("div", { class: "scaled" }, scale, make("label", { for: "scale" }, "Scale to mean 0, sd 1"), scaling)
+  const said = make("p", { class: "said", role: "status" }), misfit = make("p", { class: "misfit", role: "alert" })
+  const proposal = make("span"), offer = make("button", { onclick: () => model.send_msg({ fit: true }) })
+  const proposed = make("p", { class: "proposed", role: "status" }, proposal, " ", offer)
+  const use = make("button", { class: "main", onclick: () => model.send_msg({ use: true }) }, "Use these data")
+  const close = make("button", { onclick: () => dialog.close() }, "Close")
+  const dialog = make("dialog", { "aria-labelledby": "title" }, make("h2", { id: "title" }, "Your own data"), words,
+    make("label", { for: "file" }, "A file (CSV)"), file, make("label", { for: "text" }, "or paste rows"), text,
+    seen, scaled, proposed, said, misfit, make("div", { class: "buttons" }, use, close))
+  const open = () => { in_use = false; if (!dialog.open) dialog.showModal() }
+  const button = make("button", { class: "open", "aria-haspopup": "dialog", onclick: open }, "Your own data …")
   let shape = "", waits = 0, sent = 0, in_use = false
 
   function show_table(told) {
     const next = JSON.stringify([told.columns.map((c) => [c.name, c.kind]), told.rows, model.form.roles])
     if (next !== shape) {
       shape = next
-      const turned = (at, role) => model.send_msg({ roles: selects().map((one, k) => k === at ? role : one.value) })
-      const head = make("tr", {}, ...told.columns.map((column, k) => head_of(column, model.form.roles ?? [], k, turned)))
+      const onchange = () => model.send_msg({ roles: selects().map((one) => one.value) })
+      const heads = told.columns.map(({ name, kind }) => make("th", { scope: "col" },
+        make("div", { class: "name" }, name), make("div", { class: "kind" }, kind),
+        make("select", { "aria-label": `Role of column ${name}`, onchange },
+          ...(model.form.roles ?? []).map((value) => make("option", { value }, value)))))
       const rows = told.rows.map((row) => make("tr", {}, ...row.map((cell) => make("td", {}, cell))))
-      p.table.replaceChildren(make("caption", {}, `${size(told.count)} rows; the first ${told.rows.length}:`),
-        make("thead", {}, head), make("tbody", {}, ...rows))
-    } else
-      selects().forEach((one, k) => { one.value = told.columns[k].role })
+      table.replaceChildren(make("caption", {}, `${size(told.count)} rows; the first ${told.rows.length}:`),
+        make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows))
+    }
+    selects().forEach((one, k) => { one.value = told.columns[k].role })
   }
-  const send = async (name, file) => {  // the only thing that may be large, and in base64 alone
-    try { model.upload = `${++sent}\n${name}\n${await base64(file)}` }
+  const send = async (name, content) => {  // the only thing that may be large, and in base64 alone
+    try { model.upload = `${++sent}\n${name}\n${await base64(content)}` }
     catch { refuse("The browser cannot read this file. Choose it again, or paste its rows.") }
   }
-  const selects = () => [...p.table.querySelectorAll("select")]
+  const selects = () => [...table.querySelectorAll("select")]
 
   function show() {
     const told = model.told, known = told.columns.length > 0
-    p.words.textContent = model.form.words ?? ""
-    p.seen.hidden = !known
-    p.scaled.hidden = !known || !model.form.scales
+    const texts = [[words, model.form.words], [scaling, told.scaling], [said, model.busy ? "Reading …" : told.said.join(" ")],
+      [misfit, model.busy ? "" : told.misfit], [proposal, told.proposal], [offer, told.offer]]
+    for (const [at, now] of texts) at.textContent = now ?? ""
+    seen.hidden = !known
+    scaled.hidden = !known || !model.form.scales
     if (known) show_table(told)
-    p.scale.checked = told.scale
-    p.scaling.textContent = told.scaling ?? ""
-    p.said.textContent = model.busy ? "Reading …" : told.said.join(" ")
-    p.misfit.textContent = model.busy ? "" : told.misfit
-    p.proposal.textContent = told.proposal
-    p.offer.textContent = told.offer
-    p.proposed.hidden = !told.offer
-    p.use.disabled = model.busy || !known || told.misfit !== ""
+    scale.checked = told.scale
+    proposed.hidden = !told.offer
+    use.disabled = model.busy || !known || told.misfit !== ""
   }
 
-  function refuse(words) {
-    p.said.textContent = ""
-    p.misfit.textContent = words
-    p.use.disabled = true
+  function refuse(sentence) {
+    said.textContent = ""
+    misfit.textContent = sentence
+    use.disabled = true
   }
   const fits = (bytes) => {
     if (bytes <= model.most) return true
@@ -88,45 +74,37 @@ export function render({ model }) {
     return false
   }
 
-  const open = () => { in_use = false; if (!p.dialog.open) p.dialog.showModal() }
-  p.button.onclick = open
-  p.close.onclick = () => p.dialog.close()
-  p.dialog.onclose = () => {
+  dialog.onclose = () => {
     clearTimeout(waits)
     if (in_use) return  // a refusal opens it again as it was
-    p.file.value = p.text.value = shape = ""
+    file.value = text.value = shape = ""
     model.send_msg({ closed: true })
-    p.button.focus()
+    button.focus()
   }
-  p.dialog.onkeydown = (e) => { if (e.key !== "Escape") e.stopPropagation() }  // no keys of the page
-  p.file.onchange = () => {
-    const [file] = p.file.files
-    if (!file || !fits(file.size)) return
-    p.text.value = ""
-    send(file.name.replaceAll("\n", " ") || "table.csv", file)
+  dialog.onkeydown = (e) => { if (e.key !== "Escape") e.stopPropagation() }  // no keys of the page
+  file.onchange = () => {
+    const [chosen] = file.files
+    if (!chosen || !fits(chosen.size)) return
+    text.value = ""
+    send(chosen.name.replaceAll("\n", " ") || "table.csv", chosen)
   }
   const paste = () => {
-    const pasted = new Blob([p.text.value])
-    if (!p.text.value.trim() || !fits(pasted.size)) return
-    p.file.value = ""
+    const pasted = new Blob([text.value])
+    if (!text.value.trim() || !fits(pasted.size)) return
+    file.value = ""
     send("", pasted)
   }
-  p.text.oninput = () => { clearTimeout(waits); waits = setTimeout(paste, PASTE_MS) }
-  p.scale.onchange = () => model.send_msg({ scale: p.scale.checked })
-  p.offer.onclick = () => model.send_msg({ fit: true })
-  p.use.onclick = () => model.send_msg({ use: true })
+  text.oninput = () => { clearTimeout(waits); waits = setTimeout(paste, PASTE_MS) }
+  scale.onchange = () => model.send_msg({ scale: scale.checked })
   for (const name of ["told", "form", "busy"]) model.on(name, show)
-  model.on("closes", () => { in_use = true; p.dialog.close() })
+  model.on("closes", () => { in_use = true; dialog.close() })
   model.on("opens", open)
   show()
-  return make("div", {}, p.button, p.dialog)
+  return make("div", {}, button, dialog)
 }
 // == edit_data: A switch "Edit data"; while it is on, fields for an observation and two buttons do what clicks on the picture do.
-let numbered = 0
-
 export function render({ model }) {
-  const id = `edit-data-${++numbered}`
-  const box = make("input", { type: "checkbox", id, onchange: () => model.send_msg({ on: box.checked }) })
+  const box = make("input", { type: "checkbox", onchange: () => model.send_msg({ on: box.checked }) })
   const hint = make("span", { class: "hint" }, "Click to add an observation; click an observation to remove it.")
   const onsubmit = (event) => {
     event.preventDefault()
@@ -136,15 +114,11 @@ export function render({ model }) {
   const last = make("button", { onclick: () => model.send_msg({ last: true }) }, "Remove last")
   let inputs = []
 
-  function field(name, k) {
-    const classes = ["0", "1"].map((value) => make("option", { value }, value))
-    const onchange = (e) => model.send_msg({ class: Number(e.target.value) })
-    if (model.classed && k === model.names.length - 1) return make("select", { "aria-label": name, onchange },
-      ...classes)
-    return make("input", { type: "text", inputmode: "decimal", "aria-label": name, autocomplete: "off", spellcheck: "false" })
-  }
+  const classes = (name) => make("select", { "aria-label": name, onchange: (e) => model.send_msg({ class: Number(e.target.value) }) },
+    ...["0", "1"].map((value) => make("option", { value }, value)))
+  const number = (name) => make("input", { type: "text", inputmode: "decimal", "aria-label": name, autocomplete: "off", spellcheck: "false" })
   function rebuild() {
-    inputs = model.names.map(field)
+    inputs = model.names.map((name, k) => (model.classed && k === model.names.length - 1 ? classes : number)(name))
     const labelled = inputs.map((input, k) => make("label", {}, `${model.names[k]} `, input))
     fields.replaceChildren(...labelled, make("button", { type: "submit" }, "Add"), last)
   }
@@ -157,7 +131,7 @@ export function render({ model }) {
   for (const name of ["editing", "said"]) model.on(name, show)
   rebuild()
   show()
-  return make("div", { class: "bar" }, make("label", { class: "switch", for: id }, box, "Edit data"), hint, fields, said)
+  return make("div", { class: "bar" }, make("label", { class: "switch" }, box, "Edit data"), hint, fields, said)
 }
 // == handles: Handles over the stage: dragged by the pointer or moved by arrow keys; the server draws what the target would be there.
 const EVERY_MS = 40, KEYS_REST_MS = 700, SHARE = 1 / 50, FINE = 1 / 250

@@ -4,7 +4,7 @@ const what_is_this = (told) => open_dialog("pmdviz-what", "What is this?", told.
   make("p", { class: "formula" }, ...typeset(told.formula)), make("p", {}, `Paper: ${told.source}`))
 
 export function render({ model }) {
-  const question = make("h2"), sentence = make("p", { class: "sentence" })
+  const question = make("h2"), sentence = make("p", { class: "unseen" })  // the verdict says it until the first step
   const heading = make("div", { class: "heading" }, question, sentence)
   const write = () => {
     question.textContent = model.question || model.title
@@ -68,8 +68,8 @@ function take_tour() {
   const ring = make("div", { style: look }), heading = make("h2")
   const words = make("p", { role: "status", style: "margin:0 0 12px" })
   const act = make("button", { onclick: () => STEPS[at][3](part()) }, "Do it for me")
-  const end = make("button", { onclick: () => box.close() }, "End the tour")
-  const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ", end), gone = new AbortController()
+  const box = dialog_of("pmdviz-tour", "Tour", heading, words, act, " ",
+    make("button", { onclick: () => box.close() }, "End the tour")), gone = new AbortController()
   const part = () => find(STEPS[at][0]) ?? find(".brief input[type=range]")
   let at = 0, moved = false
   const place = () => {
@@ -86,11 +86,10 @@ function take_tour() {
     act.focus({ preventScroll: true })
   }
   const next = () => { at += 1; moved = false; if (at < STEPS.length) show(); else box.close() }
-  const done = () => at === 0 ? iteration() >= 20 : moved
   box.onkeydown = (e) => { if (e.key === "Escape") box.close(); e.stopPropagation() }
   const hear = (e) => { if (at > 0 && e.composedPath()[0] === part()) moved = true }
   for (const name of ["change", "input"]) document.addEventListener(name, hear, { capture: true, signal: gone.signal })
-  const timer = setInterval(() => { place(); if (done()) next() }, 300)
+  const timer = setInterval(() => { place(); if (at === 0 ? iteration() >= 20 : moved) next() }, 300)
   box.addEventListener("close", () => { ring.remove(); clearInterval(timer); gone.abort() })
   document.body.append(ring, box)
   box.show()
@@ -110,20 +109,15 @@ export function render({ model }) {
     return tabs.some((tab) => tab.name === name) ? name : first
   }
   let seen = model.active
-  const go = (name) => { if (name !== model.active) { seen = name; model.active = name; show() } }
-  const leave = (page, next) => {
-    left[page] = location.search || location.pathname
-    history.pushState(null, "", window.pmdvizAddress?.(address(next)) ?? address(next))  // a lesson stays in it
-  }
-  const choose = ({ name }) => {
-    if (name === model.active) return
-    leave(model.active, name)
-    go(name)
-  }
-  const opened = () => {  // called by a page, not by a click on a tab
-    if (model.active === seen) return
-    leave(seen, model.active)
-    seen = model.active
+  const go = (name) => { seen = name; model.active = name }  // to a place that the history has already
+  const choose = ({ name }) => { model.active = name }
+  const opened = () => {
+    if (model.active !== seen) {
+      left[seen] = location.search || location.pathname
+      seen = model.active
+      history.pushState(null, "", window.pmdvizAddress?.(address(seen)) ?? address(seen))  // a lesson stays in it
+    }
+    show()
   }
   addEventListener("popstate", () => go(named()))
   const show = () => {
@@ -156,15 +150,10 @@ export function render({ model }) {
   const twin = (tab) =>  // on a phone, where the first pages are in the menu too
     make("button", { role: "tab", class: "twin", "aria-selected": "false", onclick: () => choose(tab) },
       tab.dataset.title)
-  const place = (e) => {
-    opener.setAttribute("aria-expanded", e.newState === "open")
-    const at = opener.getBoundingClientRect()
-    Object.assign(others.style, { left: `${at.left}px`, top: `${at.bottom + 4}px` })
-  }
   const opener = make("button", { class: "more", "aria-haspopup": "true", "aria-label": "More" }, "More")
   const first_tabs = tabs.slice(0, IN_SIGHT), close = () => others.hidePopover()
-  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto", ontoggle: place,
-    onclick: close },
+  const ontoggle = () => put_beside(others, opener)
+  const others = make("div", { role: "tablist", "aria-label": "More pages", popover: "auto", ontoggle, onclick: close },
     ...first_tabs.map(twin), ...tabs.slice(IN_SIGHT), ...links, ...entries)
   opener.popoverTargetElement = others
   const list = make("div", { role: "tablist", "aria-label": "Pages" }, ...first_tabs)
@@ -174,7 +163,7 @@ export function render({ model }) {
     const hidden = tabs.flatMap((tab, k) => k >= IN_SIGHT && (model.notes[tab.name] || tab.name === model.active) ? [told[k]] : [])
     opener.textContent = hidden.join(", ") || "More"
   }
-  model.on("active", () => { opened(); show() })
+  model.on("active", opened)
   model.on("notes", note)
   model.on("lesson", show)
   show()
@@ -182,17 +171,13 @@ export function render({ model }) {
   return make("div", { class: "pages", onkeydown: walk }, make("b", { class: "brand" }, "pmdviz"), list, opener, others)
 }
 // == sections: The headings of a long page: a click in the contents, or the link that the page came by, goes to one of them.
-const EVENT = "pmdviz-section"
+const headings = window.pmdvizHeadings ??= {}
 export function render({ model }) {
   if (model.places.length) return contents(model)
-  const heading = make("h2", { tabindex: -1 }, model.title)
-  window.addEventListener(EVENT, (e) => {
-    if (e.detail !== model.key || !heading.isConnected) return
-    heading.scrollIntoView({ block: "start" })
-    heading.focus({ preventScroll: true })
-  })
-  if (model.opened) stay(heading)
-  model.on("opened", () => { if (model.opened) stay(heading) })
+  const heading = headings[model.key] = make("h2", { tabindex: -1 }, model.title)
+  const look = () => { if (model.opened) stay(heading) }
+  model.on("opened", look)
+  look()
   return heading
 }
 // The elements above it are still being laid out: its place is kept for a while, unless the user acts.
@@ -209,7 +194,8 @@ function stay(heading) {
 function contents(model) {
   const go = (e, key) => {
     e.preventDefault() // the address names the chosen run
-    window.dispatchEvent(new CustomEvent(EVENT, { detail: key }))
+    headings[key].scrollIntoView({ block: "start" })
+    headings[key].focus({ preventScroll: true })
   }
   const link = ([key, title]) => make("a", { href: "#", onclick: (e) => go(e, key) }, title)
   return make("nav", { "aria-label": "On this page" }, ...model.places.map(link))
@@ -250,11 +236,8 @@ export function render({ model }) {
   const show = () => list.replaceChildren(...model.entries.map(entry))
   opener.popoverTargetElement = list
   list.addEventListener("toggle", (e) => {
-    opener.setAttribute("aria-expanded", e.newState === "open")
     if (e.newState !== "open") return
-    const at = opener.getBoundingClientRect(), above = at.top > innerHeight / 2
-    list.style.left = `${Math.min(at.left, innerWidth - list.offsetWidth - 8)}px`
-    list.style.top = `${above ? at.top - list.offsetHeight - 4 : at.bottom + 4}px`
+    put_beside(list, opener)
     list.querySelector("button:enabled")?.focus()
   })
   list.addEventListener("keydown", (e) => {
@@ -301,29 +284,23 @@ function open_gallery(model, kind) {
   box.querySelector(`section[data-kind="${kind}"]`)?.scrollIntoView({ block: "start" })
 }
 export function render({ model }) {
-  const chip = (kind) =>
-    make("button", { class: "chip", "aria-haspopup": "dialog", onclick: () => open_gallery(model, kind) })
-  const problem = chip("preset"), method = chip("method")
-  const show = () => {
-    for (const [part, kind, words] of [[problem, "Problem", model.problem], [method, "Method", model.method]]) {
-      part.textContent = `${words} ▾`
-      part.setAttribute("aria-label", `${kind}: ${words}`)
-    }
+  const chip = (kind, name, title) => {
+    const part = make("button", { class: "chip", "aria-haspopup": "dialog", onclick: () => open_gallery(model, kind) })
+    const show = () => Object.assign(part, { textContent: `${model[name]} ▾`, ariaLabel: `${title}: ${model[name]}` })
+    model.on(name, show)
+    return show()
   }
-  for (const name of ["problem", "method"]) model.on(name, show)
-  show()
-  return make("div", { class: "chips" }, problem, method)
+  return make("div", { class: "chips" }, chip("preset", "problem", "Problem"), chip("method", "method", "Method"))
 }
 // == export_cards: Pictures of what a file can be; radio buttons, so arrow keys go from one to the next.
 const SKETCHES = { Film: "M4 8h40v24H4zM10 8v24M38 8v24M20 15l10 5-10 5z", "Page that plays": "M6 4h36v32H6zM6 11h36M19 17l10 6-10 6z",
   "Page that runs the method": "M6 4h36v32H6zM6 11h36M12 17h24M12 24h24M12 31h24M18 15v4M28 22v4M22 29v4",
   Picture: "M6 6h36v28H6zM6 30l11-12 8 8 6-5 11 9M33 12h.1", Data: "M6 6h36v28H6zM6 14h36M6 24h36M18 6v28M30 6v28" }
-let groups = 0
 export function render({ model }) {
-  const group = `export-${++groups}`, root = make("div", { class: "cards", role: "radiogroup", "aria-label": "What to save" })
+  const root = make("div", { class: "cards", role: "radiogroup", "aria-label": "What to save" })
   const card = ([name, kinds]) => {
     const choose = () => model.send_msg({ card: name })
-    const input = make("input", { type: "radio", name: group, value: name, "aria-label": name, onchange: choose })
+    const input = make("input", { type: "radio", name: "card", value: name, "aria-label": name, onchange: choose })
     const sketch = make("svg", { viewBox: "0 0 48 40", "aria-hidden": "true" }, make("path", { d: SKETCHES[name] }))
     return make("label", {}, input, make("span", {}, sketch), make("b", {}, name), make("small", {}, kinds))
   }
@@ -339,7 +316,9 @@ const explanations = (window.pmdvizExplanations ??= (() => {
   const glossary = GLOSSARY
   const keys = Object.fromEntries(Object.entries(glossary).flatMap(([key, term]) => term.forms.map((form) => [form, key])))
   const pattern = new RegExp(`\\b(${Object.keys(keys).sort((a, b) => b.length - a.length).join("|")})\\b`)
-  let box = null, anchor = null
+  const box = make("div", { class: "pmdviz-explain", role: "dialog", tabindex: -1, popover: "auto" })
+  let anchor = null, pressed = null  // the button that it explains; the same one while a press on it closes the box
+  document.body.append(box)
 
   const button = (words) => make("button",
     { class: "pmdviz-term", "data-term": keys[words], "aria-haspopup": "dialog" }, words)
@@ -355,48 +334,27 @@ const explanations = (window.pmdvizExplanations ??= (() => {
     }
     return at
   }
-  function close() {
-    box?.remove()
-    anchor?.setAttribute("aria-expanded", "false")
-    box = anchor = null
-  }
-  function place() {
-    const at = anchor.getBoundingClientRect(), own = box.getBoundingClientRect()
-    const below = at.bottom + 6 + own.height <= window.innerHeight
-    box.style.left = `${Math.max(8, Math.min(at.left, window.innerWidth - own.width - 8))}px`
-    box.style.top = `${Math.max(8, below ? at.bottom + 6 : at.top - own.height - 6)}px`
-  }
+  const is_open = () => box.matches(":popover-open")
   function open(from, title, lines, last) {
-    const again = from === anchor && box?.dataset.title === title
-    close()
+    const again = from === pressed || from === anchor && is_open() && box.ariaLabel === title
+    pressed = null
+    box.hidePopover()
     if (again || !from.isConnected) return
     anchor = from
-    anchor.setAttribute("aria-expanded", "true")
-    const dark = Number(getComputedStyle(from).color.match(/\d+/)[0]) > 128  // light words: a page's theme, or a notebook's
-    box = make("div", { class: `pmdviz-explain${dark ? " dark" : ""}`, role: "dialog", "aria-label": title, tabindex: -1,
-      popover: "manual", "data-title": title }, make("style", {}, STYLE), make("b", {}, title))
-    for (const line of lines.filter(Boolean)) box.append(write(make("p", {}), line))
-    if (last) box.append(make("p", { class: "last" }, last))
-    document.body.append(box)
-    box.showPopover?.()  // over the drawer of a phone, which lies above all else
-    place()
+    box.ariaLabel = title
+    box.classList.toggle("dark", has_light_words(from))  // a page's theme, or a notebook's
+    box.replaceChildren(make("style", {}, STYLE), make("b", {}, title),
+      ...lines.filter(Boolean).map((line) => write(make("p"), line)), ...(last ? [make("p", { class: "last" }, last)] : []))
+    box.showPopover()
+    put_beside(box, anchor)
     box.focus({ preventScroll: true })
   }
   document.addEventListener("click", (e) => {
     const from = e.composedPath()[0], term = glossary[from?.dataset?.term]
-    if (term) open(box?.contains(from) ? anchor : from, term.title, [term.meaning, term.formula], `More: ${term.page}`)
+    if (term) open(box.contains(from) ? anchor : from, term.title, [term.meaning, term.formula], `More: ${term.page}`)
   })
-  document.addEventListener("pointerdown", (e) => {
-    if (box && !e.composedPath().some((one) => one === box || one === anchor)) close()
-  }, true)
-  window.addEventListener("keydown", (e) => {  // before the page's own keys, for which Esc is Cancel
-    if (e.key !== "Escape" || !box) return
-    e.stopPropagation()
-    e.preventDefault()
-    const back = anchor
-    close()
-    back.focus()
-  }, true)
+  document.addEventListener("pointerdown", (e) => { pressed = is_open() && e.composedPath().includes(anchor) ? anchor : null }, true)
+  box.addEventListener("beforetoggle", (e) => anchor.setAttribute("aria-expanded", e.newState === "open"))
   return { write, open }
 })())
 // == frame: Once the document is there.
@@ -418,9 +376,9 @@ if (page) {
   // For the colours of what stands outside the frame's own root; the root's classes are the frame's, and stay as they were.
   const tell = () => { document.documentElement.dataset.pmdviz = page.data.dark_theme ? "dark" : "light" }
   const put = () => { if (page.data.dark_theme !== wanted()) page.data.dark_theme = wanted() }
-  page.data.properties.dark_theme.change.connect(tell)
-  page.data.properties.dark_theme.change.connect(() => { // by the button: a theme that the page chose by itself stays
-    if (page.data.dark_theme === wanted()) return
+  page.data.properties.dark_theme.change.connect(() => {
+    tell()
+    if (page.data.dark_theme === wanted()) return  // else it was the button: a theme that the page chose by itself stays
     try { localStorage.setItem(KEY, page.data.dark_theme ? "dark" : "light") } catch { /* storage is disabled */ }
   })
   system.addEventListener("change", put)

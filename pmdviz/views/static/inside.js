@@ -22,12 +22,24 @@ function download(blob, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000)
 }
 
+// Whether the words of an element are light: its theme is a dark one.
+const has_light_words = (element) => Number(getComputedStyle(element).color.match(/\d+/)[0]) > 128
+
 // Put a box that lies over the page below its button, or above it where the room ends.
-function put_beside(box, button) {
+function put_near(box, button) {
   const at = button.getBoundingClientRect(), {width, height} = box.getBoundingClientRect()
   const top = at.bottom + 4 + height <= innerHeight ? at.bottom + 4 : at.top - height - 4
   Object.assign(box.style, {left: `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px`})
 }
+
+// From places on a slider, 0 to `places`, to values or the other way, by the logarithm where `log` says so.
+const slider_scale = ({low, high, log}, places) => ({
+  at: (place) => log ? low * (high / low) ** (place / places) : low + (high - low) * place / places,
+  of: (value) => {
+    const share = log ? Math.log(value / low) / Math.log(high / low) : (value - low) / (high - low)
+    return places * Math.min(1, Math.max(0, share || 0))
+  },
+})
 
 // Subscripts and superscripts of "q_{t+1}^2".
 function typeset(text) {
@@ -188,13 +200,8 @@ function every(n, most) {
   return Array.from({length: Math.ceil(n / step)}, (_, k) => k * step)
 }
 
-// One small picture. `which` is the place of a term, or of the sum, which comes last; returns where each dot is.
-function paint_term(canvas, step, look, which, colours, picked) {
-  const paint = {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}[look.by]
-  return paint(sharp(canvas), step, look, [[look.shown[which], colour_of(step, which, colours)]], colours, picked)
-}
-
-const colour_of = (step, k, {terms, text}) => k < step.terms.length ? terms[k % terms.length] : text
+// A small picture of one or several terms, each as its columns and its colour; returns where each dot is.
+const PAINTERS = {bars: paint_bars, curve: paint_curve, arrows: paint_arrows, dots: paint_dots}
 
 function paint_bars(size, step, look, [[[values], colour, below = colour]], colours, picked) {
   const n = values.length, top = Math.max(look.most, 1e-9)
@@ -366,20 +373,22 @@ function name_axes({ink}, map, step, colours) {
   ink.fillText(step.axes.labels[1], left + 6, top + 15)
 }
 
-function panel_parts() {
+// The elements of the panel; `act` has what its buttons do.
+function panel_parts(act) {
   const canvas = (name, label) => make("canvas", {class: name, role: "img", "aria-label": label})
-  const press = (words, attributes = {}) => make("button", attributes, words)
+  const press = (words, onclick, attributes = {}) => make("button", {...attributes, onclick}, words)
   const parts = {
     note: make("p", {class: "note", role: "status"}), title: make("p", {class: "title"}),
     formula: make("div", {class: "formula", role: "group", "aria-label": "The update as a sum"}),
     about: make("p", {class: "about"}), terms: make("div", {class: "terms"}),
     number: make("input", {type: "number", min: 0, step: 1, id: "inside-particle"}), noun: make("span"),
-    heavier: press("↑", {"aria-label": "One heavier"}), lighter: press("↓", {"aria-label": "One lighter"}), card: make("dl"),
+    heavier: press("↑", () => act.along(-1), {"aria-label": "One heavier"}),
+    lighter: press("↓", () => act.along(1), {"aria-label": "One lighter"}), card: make("dl"),
     together: canvas("together", "All terms and their sum, as curves"),
     batch_canvas: canvas("batch", "The batch among all data"), batch_title: make("h4"), batch_words: make("p"),
-    freeze: press("Freeze and play this step", {class: "freeze"}), again: press("Play again"),
+    freeze: press("Freeze and play this step", act.play, {class: "freeze"}), again: press("Play again", act.again),
     large: canvas("large", "One picture of the step"), picture_title: make("h4"), sentence: make("p", {role: "status"}),
-    numbers: [1, 2, 3, 4].map((k) => press(String(k), {"aria-label": `Picture ${k}`})),
+    numbers: [1, 2, 3, 4].map((k) => press(String(k), () => act.turn_to(k - 1), {"aria-label": `Picture ${k}`})),
   }
   parts.common = make("div", {class: "common"}, make("h4", {}, "All terms and their sum (in ink)"), parts.together)
   parts.batch = make("div", {class: "of-batch"}, parts.batch_title, parts.batch_canvas, parts.batch_words)
@@ -426,10 +435,9 @@ function card_of(step, k) {
 
 // The panel. `host` has `dark` and `freeze()`, which stops what plays.
 function inside_view(host) {
-  const parts = panel_parts(), root = parts.root, stage = {open: false, at: 0, began: 0, playing: false, found: null}
+  const parts = panel_parts({along, play, again, turn_to}), {root} = parts, stage = {open: false, at: 0, began: 0, playing: false, found: null}
   let step = null, look = null, row = null, picked = 0, lit = "", cells = [], queued = false, made = ""
   const colours = () => PALETTES[host.dark ? "dark" : "light"]
-  const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches
 
   function show(told, read) {
     const next = opened(told, read)
@@ -515,11 +523,11 @@ function inside_view(host) {
     requestAnimationFrame((time) => {
       queued = false
       if (!step || !root.isConnected || !root.clientWidth) return
+      const {terms, text} = colours(), lines = look.shown.map((columns, k) => [columns, step.terms[k] ? terms[k % terms.length] : text])
       cells.forEach((cell, k) => {
-        cell.at = paint_term(cell.canvas, step, look, k, colours(), picked)
-        for (const element of [cell.part, cell.card]) element.style.setProperty("--term", colour_of(step, k, colours()))
+        cell.at = PAINTERS[look.by](sharp(cell.canvas), step, look, [lines[k]], colours(), picked)
+        for (const element of [cell.part, cell.card]) element.style.setProperty("--term", lines[k][1])
       })
-      const lines = look.shown.map((columns, k) => [columns, colour_of(step, k, colours())])
       if (look.by === "curve") parts.common.at = paint_curve(sharp(parts.together), step, look, lines, colours(), picked)
       parts.batch_title.textContent = step.batch?.title ?? ""
       parts.batch_words.textContent = step.batch?.words ?? ""
@@ -529,7 +537,8 @@ function inside_view(host) {
   }
 
   function draw_stage(time) {
-    const since = time - stage.began, p = still() ? 1 : eased(Math.min(1, Math.max(0, since / TWEEN_MS)))
+    const since = time - stage.began, still = matchMedia("(prefers-reduced-motion: reduce)").matches
+    const p = still ? 1 : eased(Math.min(1, Math.max(0, since / TWEEN_MS)))
     stage.found = paint_picture(parts.large, step, look, stage.at, stage.at ? p : 1, colours(), picked)
     const {title, sentence} = step.pictures[stage.at]
     for (const [part, words] of [[parts.picture_title, `${stage.at + 1}. ${title}`], [parts.sentence, sentence]])
@@ -554,17 +563,15 @@ function inside_view(host) {
     go(0)
   }
 
-  const turn_to = (at) => { stage.playing = false; go(at) }
-  parts.freeze.onclick = play
-  parts.again.onclick = () => { if (stage.playing) { stage.playing = false; draw() } else play() }
-  parts.numbers.forEach((button, k) => { button.onclick = () => turn_to(k) })
+  function turn_to(at) { stage.playing = false; go(at) }
+  function again() { if (stage.playing) { stage.playing = false; draw() } else play() }
   parts.theatre.onkeydown = (event) => {
     const at = ["1", "2", "3", "4"].indexOf(event.key)
     if (at >= 0) { turn_to(at); event.preventDefault() }
   }
   parts.large.onclick = picks(() => stage.at === 0 && step.old.x ? null : stage.found)
   parts.together.onclick = picks(() => parts.common.at)
-  const along = (by) => {
+  function along(by) {
     const order = by_weight(), at = order.indexOf(picked)
     pick(order[Math.min(order.length - 1, Math.max(0, at + by))])
   }
@@ -576,8 +583,6 @@ function inside_view(host) {
     const rows = step.dots.row
     pick(nearest({x: (i) => rows[i], across: true}, rows.length, Number(parts.number.value), 0))
   }
-  parts.heavier.onclick = () => along(-1)
-  parts.lighter.onclick = () => along(1)
   new ResizeObserver(draw).observe(root)
 
   // A place on the stage, in its own numbers: `per` says how many pixels a unit of each axis has.

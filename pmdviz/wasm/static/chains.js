@@ -51,7 +51,7 @@ function judgedOf(state, knobs) {
 const chainsOf = (state) => state.chains ?? [state]
 
 function joined(parts) {
-  const d = parts[0].shape[1], n = sum(parts.map((part) => part.shape[0])), out = matrix(n, d)
+  const out = matrix(sum(parts.map((part) => part.shape[0])), parts[0].shape[1])
   let at = 0
   for (const part of parts) {
     out.set(part, at)
@@ -89,10 +89,10 @@ function chainMethod({move, start = {}, batchSize = () => 0, batches = () => "wh
     batches,
     step(rng, state, target, batch, knobs) {
       if (!state.chains) return move(rng, state, target, batch, knobs)
-      const count = state.chains.length, size = batchSize(knobs)
+      const size = batchSize(knobs)
       const own = (k) => size ? rowsAt(batch, range(size).map((row) => k * size + row)) : batch
       const chains = state.chains.map((chain, k) => move(rng, chain, target, own(k), knobs))
-      return {chains, iteration: state.iteration + 1, cost: sum(chains.map((chain) => chain.cost)), count}
+      return {chains, iteration: state.iteration + 1, cost: sum(chains.map((chain) => chain.cost))}
     },
     density: (state, knobs, target) => estimateOf(judgedDraws(state, knobs), target.scale),
     densities: (state, knobs, target) =>
@@ -102,7 +102,7 @@ function chainMethod({move, start = {}, batchSize = () => 0, batches = () => "wh
 }
 
 const logJointAt = (target, theta, batch) => target.logJoint(theta, batch)[0]
-const UNTRIED = {log_joint: null, gradient: null, accepted: 0, tuning: UNTUNED}
+const UNTRIED = {log_joint: null, gradient: null, tuning: UNTUNED}
 
 const RANDOM_WALK = chainMethod({
   start: UNTRIED,
@@ -115,12 +115,9 @@ const RANDOM_WALK = chainMethod({
     const there = shaped(here.map((x, k) => x + scale * 2.38 / Math.sqrt(d) * target.scale[k] * normals[k]), 1, d)
     const found = logJointAt(target, there, batch)
     const chance = found > -Infinity ? Math.exp(Math.min(0, found - state.log_joint)) : 0, accepted = uniform < chance
-    if (tuning) {
-      const wanted = 0.234 + (0.44 - 0.234) / d
-      state = {...state, tuning: tunedBy(state.tuning, wanted - chance, plan)}
-    }
-    state = {...state, accepted: state.accepted + accepted, log_joint: accepted ? found : state.log_joint}
-    return {...appendedDraw(state, accepted ? there : here), cost: asked * target.numData, step_size: scale}
+    if (tuning) state = {...state, tuning: tunedBy(state.tuning, 0.234 + (0.44 - 0.234) / d - chance, plan)}
+    if (accepted) state = {...state, log_joint: found}
+    return {...appendedDraw(state, accepted ? there : here), cost: asked * target.numData}
   },
 })
 
@@ -164,9 +161,9 @@ function leapfrogMethod(wanted, lengthOf) {
       }
       const accepted = decides < chance
       if (tuning) state = {...state, tuning: tunedBy(state.tuning, wanted - chance, plan)}
-      if (accepted) state = {...state, log_joint: found, gradient: end.gradient, accepted: state.accepted + 1}
+      if (accepted) state = {...state, log_joint: found, gradient: end.gradient}
       const cost = (end.gradients + (end.diverged ? 0 : values) + asked) * target.numData
-      return {...appendedDraw(state, accepted ? end.theta : here), cost, step_size: step}
+      return {...appendedDraw(state, accepted ? end.theta : here), cost}
     },
   })
 }
@@ -184,7 +181,7 @@ const SGLD = chainMethod({
     if (!moved.every((x, k) => Math.abs(x) <= CHAIN_REACH * target.scale[k])) {
       throw new Error(`The chain diverged. Use a step size smaller than ${step.toPrecision(3)}, and restart.`)
     }
-    return {...appendedDraw(state, moved), cost: target.countOf(batch), step_size: step}
+    return {...appendedDraw(state, moved), cost: target.countOf(batch)}
   },
 })
 

@@ -2,16 +2,12 @@
 // The kernels: numba's own code as WebAssembly. Arrays are copied in and out; memory is reset before each call.
 
 const ARRAYS = {f8: Float64Array, f4: Float32Array, i8: Int32Array, u8: BigUint64Array}
-const BYTES = {f8: 8, f4: 4, i8: 8, u8: 8}
+const IN_MEMORY = {...ARRAYS, i8: BigInt64Array}
 const LINE = 64 // bytes, of a cache line
 const PAGE = 65536
 let call = null // kernels by name, once `loadKernels` is done
 
-function shaped(array, ...shape) {
-  array.shape = shape
-  return array
-}
-
+const shaped = (array, ...shape) => Object.assign(array, {shape})
 const matrix = (rows, columns) => shaped(new Float64Array(rows * columns), rows, columns)
 const shapeOf = (array) => array.shape ?? [array.length]
 
@@ -38,7 +34,6 @@ function nextAfter(x, towards) {
 /** Start a compiled module; `declared` has each kernel's arguments and result in words. Sets `call`. */
 async function loadKernels(module, declared) {
   let exports = null, top = 0, running = ""
-  const base = () => exports.__heap_base.value
   const allocate = (size) => {
     const start = (top + LINE - 1) & ~(LINE - 1)
     top = start + size
@@ -47,11 +42,7 @@ async function loadKernels(module, declared) {
     return start
   }
   const known = {
-    exp: Math.exp, log: Math.log, log1p: Math.log1p, exp2: (x) => 2 ** x, pow: Math.pow, erfc,
-    numba_nextafter: nextAfter,
-    memset: (to, value, count) => (new Uint8Array(exports.memory.buffer).fill(value, to, to + Number(count)), to),
-    memcpy: (to, from, count) => (new Uint8Array(exports.memory.buffer).copyWithin(to, from, from + Number(count)), to),
-    NRT_Free() {},
+    exp: Math.exp, log: Math.log, log1p: Math.log1p, erfc, numba_nextafter: nextAfter, NRT_Free() {},
     NRT_MemInfo_alloc_aligned(size) { // a header as numba's, of 64-bit pointers, then the data
       const start = allocate(LINE + Number(size)), view = new DataView(exports.memory.buffer)
       view.setBigInt64(start, 1n, true)
@@ -60,11 +51,8 @@ async function loadKernels(module, declared) {
       return start
     },
     __multi3(to, lowA, highA, bLow, bHigh) {
-      const whole = (low, high) => BigInt.asUintN(64, low) | (BigInt.asUintN(64, high) << 64n)
-      const product = BigInt.asUintN(128, whole(lowA, highA) * whole(bLow, bHigh))
-      const view = new DataView(exports.memory.buffer)
-      view.setBigUint64(to, BigInt.asUintN(64, product), true)
-      view.setBigUint64(to + 8, product >> 64n, true)
+      const whole = (low, high) => BigInt.asUintN(64, low) | (high << 64n), product = whole(lowA, highA) * whole(bLow, bHigh)
+      new BigUint64Array(exports.memory.buffer, to, 2).set([product, product >> 64n])
     },
   }
   const env = {}
@@ -73,29 +61,23 @@ async function loadKernels(module, declared) {
   }
   exports = (await WebAssembly.instantiate(module, {env})).exports
 
-  const view = (kind, start, length) => new ARRAYS[kind](exports.memory.buffer, start, length)
+  const view = (kind, start, length) => new IN_MEMORY[kind](exports.memory.buffer, start, length)
+  const room = (kind, length) => allocate(length * IN_MEMORY[kind].BYTES_PER_ELEMENT)
   const put = (kind, array) => {
-    const start = allocate(array.length * BYTES[kind])
-    if (kind !== "i8") view(kind, start, array.length).set(array)
-    else {
-      const words = view("i8", start, 2 * array.length)
-      for (let i = 0; i < array.length; i++) {
-        words[2 * i] = array[i]
-        words[2 * i + 1] = array[i] >> 31
-      }
-    }
+    const start = room(kind, array.length)
+    view(kind, start, array.length).set(kind === "i8" ? Array.from(array, BigInt) : array)
     return start
   }
   const take = (kind, start, array) => {
-    if (kind !== "i8") array.set(view(kind, start, array.length))
-    else array.set(view("i8", start, 2 * array.length).filter((_, k) => k % 2 === 0))
+    const found = view(kind, start, array.length)
+    array.set(kind === "i8" ? Array.from(found, Number) : found)
     return array
   }
   const made = {}
   for (const [name, [words, result]] of Object.entries(declared)) {
     const kinds = words.split(" ").filter((word) => word !== "none"), kernel = exports[name]
     made[name] = (...given) => {
-      top = base()
+      top = exports.__heap_base.value
       running = name
       const flat = [], written = []
       kinds.forEach((word, place) => {
@@ -111,7 +93,7 @@ async function loadKernels(module, declared) {
       if (result.includes("[")) {
         const shape = [given[kinds.length]].flat(), kind = result.slice(0, 2)
         const array = shaped(new ARRAYS[kind](shape.reduce((a, b) => a * b, 1)), ...shape)
-        out = [kind, allocate(array.length * BYTES[kind]), array]
+        out = [kind, room(kind, array.length), array]
         flat.push(out[1])
       }
       const found = kernel(...flat)

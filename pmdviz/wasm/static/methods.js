@@ -51,25 +51,21 @@ function limitedStep(logWeights, slope, most, share) {
   return call.largest_step(rowsAt(logWeights, rows), rowsAt(slope, rows), most, share)
 }
 
-function rejuvenationDue(state, ess, knobs, wanted) {
-  const m = state.particles.shape[0], t = nextStep(state)
-  if (knobs.policy === "always" && state.iteration > 0) return "at every step"
-  if (knobs.policy === "until" && state.iteration > 0 && t <= knobs.until + 1) return "at every step until t₀"
-  if (knobs.policy === "ess" && essBelow(ess, knobs.ess_threshold, m)) return "the effective sample size was low"
-  const turned = wanted(state.drawn_at) !== m
-  const grown = knobs.policy !== "never" && !(m <= wanted(t) && wanted(t) < GROWN * m)
-  return wanted(t) !== m && (turned || grown) ? "another number of particles" : ""
+function rejuvenationDue(state, knobs, wanted) {
+  const m = state.particles.shape[0], t = nextStep(state), {policy} = knobs
+  if (state.iteration > 0 && (policy === "always" || policy === "until" && t <= knobs.until + 1)) return true
+  if (policy === "ess" && essBelow(essOf(state.log_weights), knobs.ess_threshold, m)) return true
+  const turned = wanted(state.drawn_at) !== m, grown = policy !== "never" && !(m <= wanted(t) && wanted(t) < GROWN * m)
+  return wanted(t) !== m && (turned || grown)
 }
 
 const PMD = {
-  smoothed: true,
   init(rng, target, knobs) {
     const m = GROWTHS[knobs.growth](1, knobs), particles = fromPrior(rng, target, m, knobs.draws)
     const logPrior = target.logPrior(particles)
     return {particles, log_weights: equalLogWeights(m), log_proposal: logPrior, log_prior: logPrior, iteration: 0,
       warm_iterations: knobs.warm_start ? Math.ceil(target.numData / WARM_BATCH) : 0, drawn_at: 1,
-      each: candidatesEach(knobs.draws, m, target.dim), held: 0, rest: 0, rest_rows: null, in_a_row: 0,
-      fewest: Infinity, fewest_at: 0, prior_left: 1, from_limited: 0}
+      each: candidatesEach(knobs.draws, m, target.dim), held: 0, rest: 0, rest_rows: null, in_a_row: 0, prior_left: 1}
   },
   batchSize(state, knobs, numData) {
     if (state.rest) return 0
@@ -78,9 +74,8 @@ const PMD = {
   },
   batches: (state, knobs) => isWarming(state) ? "epochs" : knobs.batches,
   step(rng, state, target, batch, knobs) {
-    const wanted = (t) => GROWTHS[knobs.growth](Math.max(t, 1), knobs), ess = essOf(state.log_weights)
-    const reason = rejuvenationDue(state, ess, knobs, wanted)
-    if (reason) state = this.rejuvenated(rng, state, target, knobs, ess, wanted(nextStep(state)))
+    const wanted = (t) => GROWTHS[knobs.growth](Math.max(t, 1), knobs)
+    if (rejuvenationDue(state, knobs, wanted)) state = this.rejuvenated(rng, state, target, knobs, wanted(nextStep(state)))
     const warm = isWarming(state), rows = state.rest ? state.rest_rows : batch, count = target.countOf(rows)
     const likelihood = target.logLikelihood(state.particles, rows), old = state.log_weights
     let most, slope, size, logWeights
@@ -96,19 +91,17 @@ const PMD = {
       size = limitedStep(old, moves, most, knobs.step_limit)
       logWeights = slope.map((pull, k) => (size < 1 ? (1 - size) * old[k] : 0) + size * pull)
     }
-    const limited = Number(size < most), kept = 1 - size, rest = warm ? most - size : 0
-    const left = warm ? state.prior_left - size * count / target.numData : kept * state.prior_left
+    const limited = Number(size < most), rest = warm ? most - size : 0
+    const left = warm ? state.prior_left - size * count / target.numData : (1 - size) * state.prior_left
     return {...state, log_weights: normalised(logWeights), iteration: state.iteration + 1, held: state.held + limited,
       in_a_row: (state.in_a_row + 1) * limited, prior_left: Math.max(left, 0), rest, rest_rows: rest ? rows : null,
-      from_limited: warm ? state.from_limited : kept * state.from_limited + size * limited,
-      cost: state.rest ? 0 : target.countOf(batch), reason, step_size: size}
+      cost: state.rest ? 0 : target.countOf(batch)}
   },
-  rejuvenated(rng, state, target, knobs, ess, m) {
+  rejuvenated(rng, state, target, knobs, m) {
     const travels = state.in_a_row && !isWarming(state)
     const density = this.density(travels ? {...state, each: 1} : state, knobs, target)
     const {particles, parents} = childrenOf(rng, density, m, knobs.draws, knobs.resampler)
-    const fewer = ess < state.fewest ? {fewest: ess, fewest_at: state.iteration} : {}
-    return {...state, ...fewer, particles, parents, log_weights: equalLogWeights(m), log_prior: target.logPrior(particles),
+    return {...state, particles, parents, log_weights: equalLogWeights(m), log_prior: target.logPrior(particles),
       log_proposal: density.logDensity(particles, m >= SINGLE_FROM), drawn_at: Math.max(nextStep(state), 1),
       each: candidatesEach(knobs.draws, m, target.dim)}
   },
@@ -117,17 +110,15 @@ const PMD = {
 }
 
 const IMPORTANCE = {
-  smoothed: true,
-  init: (rng, target, {num_particles: m}) => ({particles: fromPrior(rng, target, m), log_weights: equalLogWeights(m),
-    iteration: 0, seen: 0, log_z: 0}),
+  init: (rng, target, {num_particles: m}) =>
+    ({particles: fromPrior(rng, target, m), log_weights: equalLogWeights(m), iteration: 0, seen: 0}),
   batchSize: (state, knobs, numData) => Math.min(knobs.batch_size, numData - state.seen),
   batches: () => "epochs",
   ended: (state, knobs, target) => state.seen >= target.numData ? "one pass only" : "",
   step(rng, state, target, batch) {
     const likelihood = target.logLikelihood(state.particles, batch), count = target.countOf(batch)
     const raised = zip(state.log_weights, likelihood, (w, l) => w + l)
-    return {...state, log_weights: normalised(raised), log_z: state.log_z + logSum(raised),
-      iteration: state.iteration + 1, seen: state.seen + count, cost: count}
+    return {...state, log_weights: normalised(raised), iteration: state.iteration + 1, seen: state.seen + count, cost: count}
   },
   density: PMD.density,
 }
@@ -166,12 +157,10 @@ function correlationOf({particles, starts, log_weights: logWeights}) {
 }
 
 const SMC_MCMC = {
-  smoothed: true,
   init(rng, target, {num_particles: m}) {
     const particles = fromPrior(rng, target, m)
     return {particles, log_weights: equalLogWeights(m), log_prior: target.logPrior(particles),
-      log_likelihood: new Float64Array(m), ancestors: range(m), beta: 0, num_temperatures: 0, moves: 0, iteration: 0,
-      starts: particles, enough: 0, log_z: 0}
+      log_likelihood: new Float64Array(m), beta: 0, moves: 0, iteration: 0, starts: particles, enough: 0}
   },
   batchSize: () => 0,
   batches: () => "whole",
@@ -179,8 +168,8 @@ const SMC_MCMC = {
     state.enough && state.moves >= Math.max(state.enough, knobs.num_moves) ? "temperature 1 reached" : "",
   step(rng, state, target, batch, knobs) {
     const m = state.particles.shape[0], threshold = knobs.ladder === "adaptive" ? 1 : knobs.ess_threshold
-    const reason = knobs.num_particles !== m || essBelow(essOf(state.log_weights), threshold, m)
-    if (reason) state = this.resampled(rng, state, knobs.num_particles)
+    const due = knobs.num_particles !== m || essBelow(essOf(state.log_weights), threshold, m)
+    if (due) state = this.resampled(rng, state, knobs.num_particles)
     if (state.iteration === 0) state = {...state, log_likelihood: target.logLikelihood(state.particles, batch)}
     else {
       state = this.moved(rng, state.moves ? state : {...state, starts: state.particles}, target, batch, knobs)
@@ -189,16 +178,13 @@ const SMC_MCMC = {
     if (state.beta < 1 && (state.iteration === 0 || state.moves >= knobs.num_moves)) {
       const beta = nextBeta(state, knobs)
       const raised = zip(state.log_weights, state.log_likelihood, (w, l) => w + (beta - state.beta) * l)
-      state = {...state, log_weights: normalised(raised), log_z: state.log_z + logSum(raised), beta, moves: 0,
-        num_temperatures: state.num_temperatures + 1}
+      state = {...state, log_weights: normalised(raised), beta, moves: 0}
     }
-    return {...state, iteration: state.iteration + 1, cost: target.numData, reason: reason ? "resampled" : ""}
+    return {...state, iteration: state.iteration + 1, cost: target.numData}
   },
   resampled(rng, state, m) {
     const parents = systematic(state.log_weights.map(Math.exp), m, rng.uniform()), out = {...state, parents}
-    for (const name of ["particles", "log_prior", "log_likelihood", "ancestors", "starts"]) {
-      out[name] = rowsAt(state[name], parents)
-    }
+    for (const name of ["particles", "log_prior", "log_likelihood", "starts"]) out[name] = rowsAt(state[name], parents)
     return {...out, log_weights: equalLogWeights(m), moves: 0, enough: 0}
   },
   moved(rng, state, target, batch, knobs) {
@@ -286,10 +272,9 @@ function temperatureOf(iteration, knobs) {
 }
 
 const SVGD = {
-  smoothed: true,
   init(rng, target, {num_particles: m}) {
     const particles = fromPrior(rng, target, m), zeros = () => matrix(m, target.dim)
-    return {particles, log_weights: equalLogWeights(m), first: zeros(), second: zeros(), iteration: 0, h: NaN}
+    return {particles, log_weights: equalLogWeights(m), first: zeros(), second: zeros(), iteration: 0}
   },
   batchSize: (state, knobs) => knobs.batch_size,
   batches: (state, knobs) => knobs.batches,
@@ -320,7 +305,7 @@ const SVGD = {
     const [direction, first, second] = OPTIMISERS[knobs.optimiser](inUnits, state.first, state.second, t)
     const rho = decayed(t, knobs), count = target.countOf(batch)
     const particles = shaped(x.map((value, k) => value + rho * target.scale[k % d] * direction[k]), m, d)
-    return {...state, particles, first: shaped(first, m, d), second: shaped(second, m, d), iteration: t, h, cost: count}
+    return {...state, particles, first: shaped(first, m, d), second: shaped(second, m, d), iteration: t, cost: count}
   },
   density: PMD.density,
 }

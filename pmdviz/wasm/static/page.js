@@ -240,9 +240,7 @@ function restart(seed) {
 const setTarget = (options) => every("target", {options})
 function setKnob(run, spec, value) {
   const knobs = {[spec.name]: value}
-  for (const other of run.specs) {
-    if (other.default_by && other.default_by[0] === spec.name && value in other.default_by[1]) knobs[other.name] = other.default_by[1][value]
-  }
+  for (const {name, default_by: by} of run.specs) if (by?.[0] === spec.name && value in by[1]) knobs[name] = by[1][value]
   run.ask("set", {knobs, restart: spec.acts === "restart"})
 }
 
@@ -276,36 +274,24 @@ async function copyPython() {
 }
 
 const controls = []
-/** Places on a slider: 0 to 1,000, by the value or by its logarithm. */
-function scaleOf({low, high, log}) {
-  const [a, b] = log ? [Math.log(low), Math.log(high)] : [low, high]
-  return {
-    place: (value) => 1000 * ((log ? Math.log(Math.max(value, low)) : value) - a) / (b - a),
-    value: (place) => log ? Math.exp(a + (b - a) * place / 1000) : a + (b - a) * place / 1000,
-  }
-}
+const PLACES = 1000
 
 function control(spec, valueOf, change) {
-  const {name, kind, choices, words, unit} = spec, shown = make("output"), scale = scaleOf(spec)
+  const {name, kind, choices, words, unit} = spec, shown = make("output"), scale = slider_scale(spec, PLACES)
   const say = (value) => {
     const words = Math.abs(value) >= 1000 ? whole(value) : String(Number(value.toPrecision(3)))
     shown.textContent = `${words.replace("-", "\u2212")} ${unit}`
   }
-  let input, read = () => input[put], put = "value"
-  if (kind === "choice") {
-    input = make("select", {name}, ...choices.map((value) => option(value, words[value])))
-  } else if (kind === "flag") {
-    input = make("input", {name, type: "checkbox"})
-    put = "checked"
-  } else {
-    input = make("input", {name, type: "range", min: 0, max: 1000, step: "any", oninput: () => say(read())})
-    const rounded = kind === "whole" ? Math.round : (value) => Number(value.toPrecision(3))
-    read = () => rounded(scale.value(input.value))
-  }
+  const rounded = kind === "whole" ? Math.round : (value) => Number(value.toPrecision(3))
+  const range = {type: "range", min: 0, max: PLACES, step: "any", oninput: () => say(read())}
+  const input = kind === "choice" ? make("select", {name}, ...choices.map((value) => option(value, words[value])))
+    : make("input", {name, ...(kind === "flag" ? {type: "checkbox"} : range)})
+  const put = kind === "flag" ? "checked" : "value"
+  const read = () => input.type === "range" ? rounded(scale.at(input.value)) : input[put]
   input.onchange = () => change(read())
   const label = make("label", {title: spec.help}, make("span", {}, spec.label), input, shown)
   const show = (value) => {
-    input[put] = input.type === "range" ? scale.place(value) : value
+    input[put] = input.type === "range" ? scale.of(value) : value
     if (input.type === "range") say(value)
   }
   controls.push({label, spec, input, show, valueOf, last: undefined})
