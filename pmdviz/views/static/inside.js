@@ -26,13 +26,13 @@ function download(blob, name) {
 const has_light_words = (element) => Number(getComputedStyle(element).color.match(/\d+/)[0]) > 128
 
 // Put a box that lies over the page below its button, or above it where the room ends.
-function put_near(box, button) {
+function put_beside(box, button) {
   const at = button.getBoundingClientRect(), {width, height} = box.getBoundingClientRect()
   const top = at.bottom + 4 + height <= innerHeight ? at.bottom + 4 : at.top - height - 4
   Object.assign(box.style, {left: `${Math.max(8, Math.min(at.left, innerWidth - width - 8))}px`, top: `${Math.max(8, top)}px`})
 }
 
-// From places on a slider, 0 to `places`, to values or the other way, by the logarithm where `log` says so.
+// From places on a slider, 0 to `places`, to values or the other way, on a logarithmic scale if `log` is true.
 const slider_scale = ({low, high, log}, places) => ({
   at: (place) => log ? low * (high / low) ** (place / places) : low + (high - low) * place / places,
   of: (value) => {
