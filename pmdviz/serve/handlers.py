@@ -181,7 +181,7 @@ def built() -> Built:
 
 
 def may_build_ahead() -> bool:
-    """Whether the loop has time for a page before a visitor asks for it."""
+    """Whether the loop has time to build a page before a visitor comes."""
     return not _queue().paid.owed(0.0)
 
 
