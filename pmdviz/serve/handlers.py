@@ -89,14 +89,15 @@ class SecurityHeaders(OutputTransform):
 # Pages are built one at a time, with the event loop free between them for frames and new connections.
 #
 # The queue is bounded, and senders who have hung up lose their turn. Pages pay for the time that they hold the loop.
-# They get it back once a browser has them: pages that are left take a fifth of the loop at most.
+# They get it back once a browser has kept them for a while: others take a fifth of the loop at most.
 
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
 DOOR, INSIDE = "door", "inside"  # lanes
 MOST_WAITING = 40  # a class comes at once
-PAID = (0.2, 2.0)  # seconds of the loop that pages may take per second, and at once
+PAID = (0.2, 3.0)  # seconds of the loop that pages may take per second, and at once
+KEPT_S = 8.0  # a browser that has a page for so long keeps it
 GRACE_S = 0.3  # before a page is begun where that is used up: senders who hang up are mostly gone by then
 
 
@@ -106,19 +107,6 @@ class Full(Exception):
 
 class Gone(Exception):
     """Who waited has hung up."""
-
-
-class Built:
-    """A page that was handed out, and what it cost; a browser that keeps it has that paid back."""
-
-    def __init__(self, queue: _Queue) -> None:
-        self._queue, self._cost, self.kept = queue, queue.took, False
-
-    def keep(self, kept: bool) -> None:
-        """A browser has it, or has given it up at once."""
-        if kept != self.kept:
-            self.kept = kept
-            self._queue.paid.owed(-self._cost if kept else self._cost)
 
 
 class _Queue:
@@ -175,11 +163,6 @@ async def turn(
         task.add_done_callback(_tasks.discard)
 
 
-def built() -> Built:
-    """A page is handed out."""
-    return Built(_queue())
-
-
 def may_build_ahead() -> bool:
     """Whether the loop has time to build a page before a visitor comes."""
     return not _queue().paid.owed(0.0)
@@ -193,7 +176,6 @@ MAX_PAYLOAD = 262_144  # bytes of a token's payload, unpacked
 MAX_ORIGIN = 300  # characters: a scheme, a name of at most 253, a port
 MAX_SOCKETS = 2  # of a session: a browser that lost one opens another before the server has noticed
 REOPENED = (0.2, 6)  # websockets of one session: a second, and at once
-AT_ONCE_S = 8.0  # a page that was closed within it is not counted
 RETRY_S = 10
 
 log = logging.getLogger(__name__)
@@ -202,22 +184,22 @@ _places: WeakKeyDictionary[ServerSession, Place] = WeakKeyDictionary()  # sessio
 
 
 class Place:
-    """The websockets of a session, and its page as the queue sees it."""
+    """The websockets of a session that has just been handed out, and what its page took of the loop."""
 
-    def __init__(self, page: Built) -> None:
+    def __init__(self) -> None:
         self.open: WeakSet[SocketHandler] = WeakSet()
-        self.opened, self.page, self._began = Bucket(*REOPENED), page, time.monotonic()
+        self.opened, self._queue = Bucket(*REOPENED), _queue()
+        self._cost = self._queue.took
 
     def enter(self, socket: SocketHandler) -> None:
-        """A browser has it."""
+        """A browser has it; if it still does in a while, the page is paid back."""
         self.open.add(socket)
-        self.page.keep(True)
+        asyncio.get_running_loop().call_later(KEPT_S, self._keep)
 
-    def leave(self, socket: SocketHandler) -> None:
-        """A connection is gone; a page that was closed at once was not kept."""
-        self.open.discard(socket)
-        if not self.open and time.monotonic() - self._began < AT_ONCE_S:
-            self.page.keep(False)
+    def _keep(self) -> None:
+        if self.open:
+            self._queue.paid.owed(-self._cost)
+            self._cost = 0.0
 
 
 def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) -> None:
@@ -272,7 +254,7 @@ class Queued(OwnSessions):
 
     def claimed(self, session: ServerSession) -> ServerSession:
         """The session, which waits for its browser from now on."""
-        _places[session] = Place(built())
+        _places[session] = Place()
         return session
 
 
@@ -331,7 +313,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         session = session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
-        place = _places.setdefault(session, Place(built()))
+        place = _places.setdefault(session, Place())
         if len(place.open) >= MAX_SOCKETS:
             return f"its session has {MAX_SOCKETS} open"
         if not place.opened.take():
@@ -362,7 +344,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
 
     def _leave(self) -> None:
         if self._place is not None:
-            self._place.leave(self)
+            self._place.open.discard(self)
 
 
 def _token(headers: HTTPHeaders) -> str:

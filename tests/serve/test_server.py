@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -243,21 +244,23 @@ async def test_who_has_hung_up_and_who_comes_when_it_is_full_gets_nothing(monkey
 async def test_pages_that_no_browser_keeps_use_up_their_share_of_the_loop(monkeypatch):
     monkeypatch.setattr(handlers, "PAID", (1e-9, 0.05))
     monkeypatch.setattr(handlers, "REST_S", 0.0)
+    monkeypatch.setattr(handlers, "KEPT_S", 0.01)
 
-    async def page():
+    async def visit(stay):
         async with handlers.turn():
             time.sleep(0.03)
-        return handlers.built()
+        place, socket = handlers.Place(), Mock()
+        place.enter(socket)
+        if not stay:
+            place.open.discard(socket)
+        await asyncio.sleep(0.02)  # a callback that was due before has run then
+        return place, socket
 
-    one = await page()
-    assert handlers.may_build_ahead()
-    one.keep(True)
-    two = await page()
+    kept = await visit(True)
+    await visit(False)
     assert handlers.may_build_ahead(), "the first one was paid back"
-    one.keep(False)
-    assert not handlers.may_build_ahead(), "closed at once"
-    two.keep(True)
-    assert handlers.may_build_ahead()
+    await visit(False)
+    assert not handlers.may_build_ahead() and kept
 
 
 async def test_where_pages_were_in_vain_a_sender_who_hangs_up_soon_gets_none(monkeypatch):
