@@ -135,11 +135,11 @@ def test_settings_keys_comparison_and_python(browser, file):
 
 
 MOVED_JS = """() => new Promise((done) => {
-  const stage = document.querySelector(".stage"), seen = []
+  const stage = document.querySelector(".stage"), seen = [], next = runs[0].frame.iteration + 1
   every("step")
   const look = () => {
     const {moved, picture} = stage.pmdviz, now = moved.particles.columns.x[0]
-    if (runs[0].frame.iteration === 1 && now !== seen.at(-1)) seen.push(now)
+    if (runs[0].frame.iteration === next && now !== seen.at(-1)) seen.push(now)
     if (seen.length && moved === picture.marks) done(seen)
     else requestAnimationFrame(look)
   }
@@ -152,11 +152,15 @@ MOVED_JS = """() => new Promise((done) => {
 def test_dots_move_from_one_state_to_the_next(browser, tmp_path, calm):
     run = pmdviz.run(target="gmm", method="svgd", seed=0, budget=100, num_particles=200, floor=False)
     page, trouble = opened(browser, run.export(tmp_path / "lab.html", live=True), reduced_motion=calm)
-    start = page.evaluate("runs[0].kept.particles.x[0]")
-    seen = page.evaluate(MOVED_JS)
-    end = page.evaluate("runs[0].kept.particles.x[0]")
-    assert seen[-1] == end and (seen == sorted(seen) or seen == sorted(seen, reverse=True))
-    assert (len(seen) > 2) == (calm != "reduce") and min(start, end) <= min(seen) <= max(seen) <= max(start, end)
+    many = []
+    for _ in range(8):  # a busy machine may draw too few pictures of one of them
+        start = page.evaluate("runs[0].kept.particles.x[0]")
+        seen = page.evaluate(MOVED_JS)
+        end = page.evaluate("runs[0].kept.particles.x[0]")
+        assert seen[-1] == end and (seen == sorted(seen) or seen == sorted(seen, reverse=True))
+        assert min(start, end) <= min(seen) <= max(seen) <= max(start, end)
+        many.append(len(seen) > 2)
+    assert any(many) == (calm != "reduce")
     assert not trouble
     page.close()
 
