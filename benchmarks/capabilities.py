@@ -1,7 +1,4 @@
-"""`python -m benchmarks.capabilities`: a table of everything that a user can do, each item tried from the outside.
-
-The tests or the bench that try each capability are in tables/capabilities.yaml.
-"""
+"""`python -m benchmarks.capabilities`: what a user can do, tried by the tests that tables/capabilities.yaml names."""
 
 from __future__ import annotations
 
