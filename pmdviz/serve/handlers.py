@@ -114,10 +114,15 @@ class _Queue:
         self.lock, self.waiting = asyncio.Lock(), 0
         self.paid, self.took = Bucket(*PAID), 0.0  # s that the last page held the loop
 
+    @property
+    def in_debt(self) -> bool:
+        """Whether pages have used up what they may take."""
+        return self.paid.owed(0.0) > 0
+
     async def release(self) -> None:
         """Let the next one build, in a while; sooner where browsers keep what they get."""
         await asyncio.sleep(REST_S)
-        while self.paid.owed(0.0) > 0:
+        while self.in_debt:
             await asyncio.sleep(LOOK_S)
         self.lock.release()
 
@@ -144,7 +149,7 @@ async def turn(
         raise Full
     queue.waiting += 1
     try:
-        if bounded and queue.paid.owed(0.0) > 0:
+        if bounded and queue.in_debt:
             await asyncio.sleep(GRACE_S)
         await queue.lock.acquire()
     finally:
@@ -165,7 +170,7 @@ async def turn(
 
 def may_build_ahead() -> bool:
     """Whether the loop has time to build a page before a visitor comes."""
-    return not _queue().paid.owed(0.0)
+    return not _queue().in_debt
 
 
 FAMILY = ("panel", "panel_material_ui", "pmdviz")  # whose loaded modules may show their style sheets
