@@ -183,6 +183,9 @@ def test_a_race_by_evaluations_replays_bit_for_bit_and_stops_everybody_at_as_man
     for key, history in made.histories.items():
         for name in set(history) - {"seconds"}:
             np.testing.assert_array_equal(history[name], again.histories[key][name])
+    scope: dict = {}
+    exec(made.to_python(), scope)
+    assert scope["race"].recipe == made.recipe and plain(scope["race"]) == plain(made)
     spent = [row["density_evaluations"] + row["gradient_evaluations"] for row in made.rows]
     assert min(spent) >= 24_000 and spent[:2] == [24_000] * 2
     assert made.rows[0]["visited"] == 400 < made.rows[1]["visited"]
