@@ -156,12 +156,12 @@ def test_traces_that_were_chosen_late_have_every_frame_from_then_on_and_the_meas
     runner = Runner(RECIPE)
     for _ in range(8):
         runner.advance(1)
-    assert runner.look_at_traces("kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
+    assert runner.look(traces="kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
     for _ in range(4):
         snapshot = runner.advance(1)
     assert snapshot.trace["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
     assert np.isfinite([snapshot.trace["kl_forward"], snapshot.trace["kl_reverse"]]).all()
     assert snapshot.trace["kl_reverse"][-1] == snapshot.frame.metrics["kl_reverse"]
     assert snapshot.points.of(["tv"])["iteration"].tolist() == list(range(13))
-    assert runner.look_at_traces("tv").trace["iteration"].tolist() == list(range(13))
+    assert runner.look(traces="tv").trace["iteration"].tolist() == list(range(13))
     assert runner.advance(1).points.of(["kl_forward"])["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11]

@@ -27,7 +27,7 @@ async def raced(recipe=RACE, at=0):
 
 def at_rest(page):
     """Whether no step is under way, of the loop's or of an entrant's own thread."""
-    return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
+    return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns)
 
 
 async def test_out_of_sight_it_stands_still_and_goes_on_later():
@@ -36,10 +36,10 @@ async def test_out_of_sight_it_stands_still_and_goes_on_later():
         await until(lambda: page._last.iteration > 3)
         page.look(False)
         await until(lambda: at_rest(page))
-        stood = [session.frame.iteration for session in page.live.runner.race.sessions]
+        stood = [session.frame.iteration for session in page.live.runner.sessions]
         for _ in range(20):
             await asyncio.sleep(0)
-        assert [session.frame.iteration for session in page.live.runner.race.sessions] == stood
+        assert [session.frame.iteration for session in page.live.runner.sessions] == stood
         assert not page.screen.ack.keyboard and page.live.playing
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))

@@ -130,7 +130,7 @@ def test_dots_of_a_single_step_come_from_their_parents_and_what_cannot_be_follow
 
 def test_the_way_back_tells_the_same_step_as_the_way_forward_and_a_swap_that_of_the_other_run(runner):
     runner.wanted.clear()  # nothing plays
-    runner.look_inside(True)
+    runner.look(watched=True)
     forward = [json.loads(runner.advance(1).inside) for _ in range(4)]
     assert [each["iteration"] for each in forward] == [1, 2, 3, 4]
     for expected in reversed(forward[:3]):

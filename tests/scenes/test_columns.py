@@ -8,15 +8,17 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Series
-from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.export.films import RaceFilm
+from pmdviz.export.options import RaceLook
 from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes import columns as arrays
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import axis, chart_columns
-from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, tile_columns, weighted
+from pmdviz.scenes.race import Difference, difference, difference_of, tile_columns
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
@@ -210,16 +212,11 @@ def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
 
 
 def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer():
-    recipe = RaceRecipe.checked("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=200)
-    race = Race(recipe, metrics_every=10**6)
-    standings = [Standing(race, k) for k in range(2)]
-    for _ in range(6):
-        race.advance(20)
-        for standing in standings:
-            standing.take()
-    scene = race_scene(race, [one.tile() for one in standings], weighted(one.frame for one in standings))
+    made = pmdviz.race("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=120)
+    look = RaceLook.checked({"every": 20})
+    *_, scene = RaceFilm(made, look).scenes()
     found, (one, other) = difference_of(scene), (tile.trace for tile in scene.tiles)
-    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 6
+    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 3
     assert np.array_equal(found.x, one["visited"]) and np.array_equal(found.y, other["tv"] - one["tv"])
     lower = [tile.row["tv"] for tile in scene.tiles]
     assert found.closer == found.titles[int(lower[1] < lower[0])]

@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export.figure import Box, FigureLayout, PicturePanel
-from pmdviz.export.options import Look, spelled_out
+from pmdviz.export.films import RaceFilm
+from pmdviz.export.options import Look, RaceLook, spelled_out
 from pmdviz.pictures import Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes.data_columns import data_picture, moment
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, density_picture, kl_picture, triangle_picture
-from pmdviz.scenes.race import Standing, difference_of, difference_picture, race_scene, race_traces_picture, span
+from pmdviz.scenes.race import difference_of, difference_picture, race_traces_picture
 from pmdviz.scenes.stage import SCENES, stage_picture
 from pmdviz.scenes.trace_columns import GROUPS, step_marks, traces_axes
 from pmdviz.scenes.trace_columns import traces_picture as run_traces
@@ -50,15 +51,10 @@ def traces():
 
 
 def races():
-    race = Race(RaceRecipe.checked("pmd:num_particles=50,pmd:num_particles=100", "gaussian", budget=100))
-    standings = [Standing(race, k) for k in range(2)]
-    for _ in range(3):
-        race.advance(20)
-        for standing in standings:
-            standing.take()
-    scene = race_scene(race, [one.tile() for one in standings], None)
+    made = pmdviz.race("pmd:num_particles=50,pmd:num_particles=100", "gaussian", budget=60)
+    scene = RaceFilm(made, RaceLook.checked({"every": 20})).last_scene()
     rows, metric = [tile.trace for tile in scene.tiles], scene.recipe.shown[0]
-    yield race_traces_picture(rows, metric, "visited", 100.0, span(metric, rows, 0.1), 0.1)
+    yield race_traces_picture(rows, metric, "visited", 0.1, 100)
     yield difference_picture(difference_of(scene), "visited", 100.0)
 
 

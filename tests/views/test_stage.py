@@ -3,13 +3,15 @@
 import numpy as np
 import pytest
 
+import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Series
-from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.export.films import RaceFilm
+from pmdviz.export.options import RaceLook
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.race import Standing, cut, race_scene
+from pmdviz.scenes.race import cut
 from pmdviz.scenes.stage import SCENES
 from pmdviz.views import PicturesView, RaceTiles, StageView
 from tests.support.tables import looped
@@ -114,12 +116,7 @@ def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_a
 
 
 def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothing():
-    race = Race(RaceRecipe.checked(["pmd", "svi", "gibbs"], budget=500))
-    standings = [Standing(race, k) for k in range(3)]
-    for session, standing in zip(race.sessions, standings, strict=True):
-        session.advance(2)
-        standing.take()
-    made = race_scene(race, [standing.tile() for standing in standings], None)
+    made = RaceFilm(pmdviz.race(["pmd", "svi", "gibbs"], budget=200), RaceLook.defaults()).last_scene()
     view = RaceTiles()
     view.draw(made)
     assert view.tiling == Tiling(3, 3) and view.figure.styles["aspect-ratio"]
