@@ -216,7 +216,7 @@ def test_it_is_one_trace_minus_the_other_and_the_words_say_who_is_closer():
     look = RaceLook.checked({"every": 20})
     *_, scene = RaceFilm(made, look).scenes()
     found, (one, other) = difference_of(scene), (tile.trace for tile in scene.tiles)
-    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 3
+    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 7
     assert np.array_equal(found.x, one["visited"]) and np.array_equal(found.y, other["tv"] - one["tv"])
     lower = [tile.row["tv"] for tile in scene.tiles]
     assert found.closer == found.titles[int(lower[1] < lower[0])]
