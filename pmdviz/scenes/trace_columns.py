@@ -454,7 +454,9 @@ class RunTrace:
         self._room[self._length] = row
         self._length += 1
         if self._length > MOST_DRAWN:
-            left = extremes(self._room[: self._length, len(EVERY_CLOCK) :].T, MOST_DRAWN // 2)
+            values = self._room[: self._length, len(EVERY_CLOCK) :].T
+            known = ~np.isnan(values).all(axis=1)
+            left = extremes(values[known | ~known.any()], MOST_DRAWN // 2)
             self._room, self._length = self._room[left], len(left)
 
     def _cut(self, iteration: float) -> None:
