@@ -80,13 +80,13 @@ def race_traces_picture(
         dashed = {"dash": "floor", "width": 1.5}
         marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
         legend["floor"] = f"{INDEPENDENT_DRAWS}: {number(floor)}"
-    of_lines, tips = ([name], limits, RACE_CLOCKS, MAX_POINTS), {metric.short or metric.title: f"{{{name}:.3f}}"}
-    lines = [traced.trace_columns(one, *of_lines) for one in rows]
+    lines, tips = [_line(one, name, limits) for one in rows], {metric.short or metric.title: "{value:.3f}"} | TRACE_TIPS
     for k, one in enumerate(lines):
-        look = {"x": clock, "y": name, "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
-        marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look, tips | TRACE_TIPS, moves=True)
-    there = [one for one in [traced.trace_columns(one, *of_lines) for one in here] or lines if len(one[clock])]
-    fronts: dict[str, Any] = {axis: [float(one[of][-1]) for one in there] for axis, of in (("x", clock), ("y", name))}
+        look = {"x": clock, "y": "value", "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
+        marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look, tips, moves=True)
+    there = [one for one in [_line(one, name, limits) for one in here] or lines if len(one[clock])]
+    fronts: dict[str, Any] = {"x": [float(one[clock][-1]) for one in there]}
+    fronts["y"] = [float(one["value"][-1]) for one in there]
     fronts["marker"] = list(style.ENTRANT_MARKERS[: len(there)])
     fronts["role"] = [f"entrant-{k}" for k in range(len(there))]
     marks["fronts"] = Mark("signs", "muted", fronts, {"size": 8}, moves=True)
@@ -94,6 +94,12 @@ def race_traces_picture(
     middle = "" if known or not there else traced.UNKNOWN.format(metric.title)
     axes = Axis(RACE_CLOCKS[clock], 0.0, end), Axis(metric.label, *limits, metric.log)
     return Picture(*axes, marks, legend, middle, about=f"Curves: {metric.title} of every method")
+
+
+def _line(rows: Columns, metric: str, limits: tuple[float, float]) -> dict[str, np.ndarray]:
+    """Columns of a line, named alike for every metric: a glyph hears of another name before its column is there."""
+    columns = traced.trace_columns(rows, [metric], limits, RACE_CLOCKS, MAX_POINTS)
+    return {clock: columns[clock] for clock in RACE_CLOCKS} | {"value": columns[metric]}
 
 
 ANY_SCENE = SceneChoice()

@@ -112,7 +112,7 @@ def test_the_player_holds_every_frame_of_every_tile(race, scenes):
             for name in names:
                 found = picture["marks"][key]["columns"][name]
                 np.testing.assert_allclose(found, expected.marks[key].columns[name], atol=1e-3)
-    lines = [opened(payload, frame, 4)["marks"][f"line-{k}"]["columns"]["tv"] for k in range(4)]
+    lines = [opened(payload, frame, 4)["marks"][f"line-{k}"]["columns"]["value"] for k in range(4)]
     known = [np.isfinite(tile.trace["tv"]).sum() for tile in scenes[2].tiles]  # a chain of one draw has none
     assert [*map(len, lines)] == known
     one, two = ([merged(payload["pictures"][1], each["pictures"][1])][0] for each in payload["frames"][-2:])
