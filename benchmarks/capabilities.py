@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -44,7 +45,8 @@ def tried(area: str, words: str, by: str, long: bool) -> dict[str, Any]:
     """Run the tests or the bench of a capability and print its line."""
     begun, (kind, *names) = time.monotonic(), by.split()
     try:
-        ok, said = by_bench(names[0], long) if kind == "bench" else by_tests([kind, *names])
+        found = [by_bench(names[0], long)] if kind == "bench" else [by_tests(name) for name in (kind, *names)]
+        ok, said = all(ok for ok, _ in found), "; ".join(said for _, said in found)
     except subprocess.SubprocessError as error:
         ok, said = False, str(error)[:200]
     seconds = time.monotonic() - begun
@@ -52,10 +54,11 @@ def tried(area: str, words: str, by: str, long: bool) -> dict[str, Any]:
     return {"area": area, "capability": words, "ok": ok, "said": said, "seconds": round(seconds, 1)}
 
 
-def by_tests(names: list[str]) -> tuple[bool, str]:
-    """Whether files of tests pass, all tiers of them, and pytest's last line; where CI is set, a skip fails."""
-    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, *(f"tests/{name}" for name in names)], env={**os.environ, "CI": "1"}, **PIPES)
+@cache
+def by_tests(name: str) -> tuple[bool, str]:
+    """Whether a file or folder of tests passes, all tiers of it, and pytest's last line; a skip fails."""
+    command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", f"tests/{name}"]
+    done = subprocess.run(command, env={**os.environ, "CI": "1"}, **PIPES)
     return done.returncode == 0, done.stdout.strip().splitlines()[-1]
 
 

@@ -23,6 +23,7 @@ from pmdviz.densities.bandwidth import (
 from pmdviz.densities.density import (
     Density,
     KernelDensity,
+    Points,
     Shape,
     ShapedDensity,
     effective_sample_size,
@@ -306,6 +307,10 @@ class SmoothedMethod(Method):
     def density(self, state: Weighted, knobs: SmoothingKnobs, target: Target) -> Smoothed:
         """The weighted KDE before any resampling, by the rule of the knobs."""
         return smoothed(state.particles, state.log_weights, knobs, target.scale, getattr(state, "each", 1))
+
+    def weighted(self, state: Weighted, knobs: SmoothingKnobs) -> Points:
+        """The particles as they are: who asks for them must not choose the kernel's clusters on the way."""
+        return Points(state.particles, state.log_weights)
 
 
 def smoothed(

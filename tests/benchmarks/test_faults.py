@@ -2,6 +2,7 @@ import ast
 
 import pytest
 
+from benchmarks.capabilities import TABLE
 from benchmarks.faults.planting import ROOT, Fault, listed, place, plant
 from benchmarks.faults.sample import drawn
 
@@ -59,6 +60,11 @@ def test_every_fault_has_its_place_and_its_tests(faults):
         place(trees[each.path], each)  # raises PlaceGone
         for path, _, name in (test.partition("::") for test in each.tests):
             assert f"def {name}" in texts[path], (each.name, path, name)
+
+
+def test_every_capability_has_its_tests():
+    tests = [by.split() for entries in TABLE.values() for by in entries.values() if not by.startswith("bench ")]
+    assert [name for names in tests for name in names if not (ROOT / "tests" / name).exists()] == []
 
 
 def _files(fault):

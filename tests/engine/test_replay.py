@@ -79,6 +79,15 @@ def test_what_is_taken_back_leaves_no_row_and_a_width_given_with_its_rule_stays(
     assert session.recipe.knobs_at(5).bandwidth == 0.75
 
 
+def test_a_bandwidth_changed_at_a_measured_iteration_leaves_the_row_of_its_replay():
+    session = Session(Recipe("banana", num_particles=400, budget=2_500))  # the kernel's clusters change on the way
+    for bandwidth in (0.5, 1.3):
+        session.advance(10)
+        session.set(bandwidth=bandwidth)
+    drive(session)
+    assert straight(session.recipe) == digest(session)
+
+
 LARGE = Recipe("mixture", target_options={"num_data": 100}, num_particles=6000, budget=200, ess_threshold=1.0, seed=5)
 SEVERAL = (
     Recipe("mixture", target_options={"num_data": 50}, num_particles=50, budget=300, changes=[(3, {"bandwidth": 0.4})]),
