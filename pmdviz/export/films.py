@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
-from pmdviz.experiments.race import Race, RaceResult
+from pmdviz.experiments.race import RaceResult, stop_reason
 from pmdviz.experiments.race.recipe import spent_in
 from pmdviz.export.options import NO_TRACES, USUAL_FRAMES, Look, RaceLook, check_traces, shown_group, traced
 from pmdviz.knobs import Value
@@ -24,10 +25,8 @@ from pmdviz.pictures import Picture
 from pmdviz.scenes import race as race_scenes
 from pmdviz.scenes import stage, style, trace_columns, words
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
-from pmdviz.scenes.race import CLOCK_OF, DOTS, Columns, RaceScene, Standing, best, race_scene, state, weighted
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+from pmdviz.scenes.race import DOTS, Columns, RaceScene
+from pmdviz.scenes.trace_columns import RunTrace, TracePoints
 
 # The numbers of a run or of a race as columns, with the unit of each.
 
@@ -126,6 +125,50 @@ def chosen(last: int, steps: int, look: Look, most: str) -> list[int]:
     return spread(last, look.frames or min(USUAL_FRAMES, steps + 1))
 
 
+class Moment(NamedTuple):
+    """A run at one place of a film."""
+
+    before: Frame  # the last step
+    frame: Frame
+    points: TracePoints
+    marks: Sequence[trace_columns.Mark]  # of the steps so far
+    ended: str = ""
+
+
+def replayed(
+    recipe: Recipe,
+    history: Columns,
+    places: Iterable[int],
+    clock: str,
+    metrics: Collection[str],
+    tick: Callable[[], None],
+    metrics_every: int | None = None,
+) -> Iterator[Moment]:
+    """The run of a recipe at each of these places of a clock, as far as its `history` goes.
+
+    It has the computing times of the run itself, not of its replay: the same film at every export.
+    """
+    session, trace, marks = Session(recipe, metrics_every), RunTrace(), []
+    before, last = session.frame, history["iteration"][-1]
+    for place in places:
+        while getattr(session.frame, clock) < place and session.frame.iteration < last and not session.done:
+            before = session.frame
+            marks += trace_columns.step_marks(session.advance())
+            tick()
+        frame, measured = session.frame, session.history.kept_columns()
+        frame = frame.replaced(seconds=seconds_at(frame.iteration, history))
+        trace.put(frame, recipe, metrics)
+        seconds = np.interp(measured["iteration"], history["iteration"], history["seconds"])
+        points = trace.points({**measured, "seconds": seconds})
+        tick()
+        yield Moment(before, frame, points, [*marks], stop_reason(session))
+
+
+def seconds_at(iteration: int, history: Columns) -> float:
+    """Computing time of a run up to an iteration."""
+    return float(np.interp(iteration, history["iteration"], history["seconds"]))
+
+
 class Shown:
     """A run or a race with the look of its file."""
 
@@ -187,23 +230,19 @@ class Film(Shown):
         """The scene of the stage and its coordinates. Raises InputError where it is unavailable."""
         target, method = self.what.target, self.what.final.method
         self.look.choice.check(target, method)
-        if self.look.traces != NO_TRACES:
-            shown_group(target, method, self.look.traces)
+        _ = self.group
         return self.look.choice.of(target, method)
+
+    @cached_property
+    def group(self) -> trace_columns.Group:
+        """The traces. Raises InputError where they are unavailable."""
+        name = "" if self.look.traces == NO_TRACES else self.look.traces
+        return trace_columns.GROUPS[shown_group(self.what.target, self.what.final.method, name)]
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        session, marks = Session(self.what.recipe), []
-        rows: dict = {}
-        before = session.frame
-        for iteration in self.iterations:
-            while session.frame.iteration < iteration and not session.done:
-                before = session.frame
-                marks += trace_columns.step_marks(session.advance())
-                tick()
-            made = self._scene(session.frame, with_rows(session.history.columns, rows), marks)
-            rows[made.iteration] = {name: column[-1] for name, column in made.history.items()}
-            yield made._replace(steps=((before, session.frame),))
+        what = self.what.recipe, self.what.history
+        return map(self._scene, replayed(*what, self.iterations, "iteration", self.group.metrics, tick))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> Scene:
         """The last moment of the run, without a replay; an event belongs to the measured frame after it."""
@@ -212,42 +251,30 @@ class Film(Shown):
             rows = np.flatnonzero(np.diff(history[column], prepend=0) > 0)
             at = (history[name][rows] for name in ("iteration", "visited", "evaluations", "seconds"))
             marks += [trace_columns.Mark(int(t), int(v), int(e), s, kind, "") for t, v, e, s in zip(*at, strict=True)]
-        return self._scene(self.what.final, history, marks)
+        trace, final = RunTrace(), self.what.final
+        trace.put(final, self.what.recipe, self.group.metrics)
+        return self._scene(Moment(final, final, trace.points(history), marks))
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """The history, or the particles."""
         return self.what.history if self.look.table == "history" else particle_columns(self.what)
 
-    def _scene(self, frame: Frame, history: Mapping[str, np.ndarray], marks: list[trace_columns.Mark]) -> Scene:
+    def _scene(self, at: Moment) -> Scene:
+        frame, past = at.frame, at.points.of(self.group.metrics)
         if self.all_floors:
             know_floor(frame)
         reason = frame.info.rejuvenated if frame.info else ""
         drawn, pair = self.drawn
-        past = trace_columns.with_present(history, frame)
         turned = trace_columns.knob_marks(self.what.recipe.changes, past, frame.iteration)
         return Scene(
             iteration=frame.iteration,
             columns=drawn.columns(frame, pair),
             note=f"new particles: {reason}" if reason else frame.caveat.partition(":")[0],
             words=words.state(frame),
-            history={**past, "seconds": self._seconds(past["iteration"])},
-            marks=tuple(m._replace(seconds=float(self._seconds(m.iteration))) for m in (*marks, *turned)),
+            history=past,
+            marks=tuple(m._replace(seconds=seconds_at(m.iteration, self.what.history)) for m in (*at.marks, *turned)),
+            steps=((at.before, frame),),
         )
-
-    def _seconds(self, iterations: ArrayLike) -> np.ndarray:
-        """Computing time of the run itself, not of its replay: the same film at every export."""
-        return np.interp(np.asarray(iterations), self.what.history["iteration"], self.what.history["seconds"])
-
-
-def with_rows(history: Mapping[str, np.ndarray], rows: Mapping[int, Mapping[str, float]]) -> Mapping[str, np.ndarray]:
-    """A measured history with the rows of the frames shown before: the traces are then as fine as the film."""
-    measured = set(history["iteration"].tolist())
-    extra = [row for at, row in rows.items() if at not in measured]
-    if not extra:
-        return history
-    whole = {name: np.append(history[name], [row[name] for row in extra]) for name in extra[0]}
-    order = np.argsort(whole["iteration"], kind="stable")
-    return {name: column[order] for name, column in whole.items()}
 
 
 def know_floor(frame: Frame) -> None:
@@ -300,7 +327,7 @@ class RaceFilm(Shown):
 
         There are at most as many frames as the entrant with the most steps has iterations, of those that come far.
         """
-        spent = self._last(CLOCK_OF[self.what.recipe.budget_unit])
+        spent = self._last(trace_columns.CLOCK_OF[self.what.recipe.budget_unit])
         end = min(max(spent), self.what.budget)  # a long last step may go far beyond the budget
         titles = [one.title for one in self.what.entrants]
         pairs = zip(self._last("iteration"), spent, titles, strict=True)
@@ -334,46 +361,35 @@ class RaceFilm(Shown):
         rows = {row["method"]: row for row in self.what.rows if row["seed"] == self.seed}
         spent = [0, *(spent_in(row, self.what.recipe.budget_unit) for row in rows.values())]
         title = max((one.title for one in self.what.entrants), key=len)  # any of them may lead earlier
-        first = best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
+        first = race_scenes.best([(title, row) for row in rows.values()], self.what.recipe.shown[0])
         given = sum(self._last("iteration")), spent, self.what.budget, first, self.what.recipe.budget_unit
-        return len(state(*given)) + ROOM
+        return len(race_scenes.state(*given)) + ROOM
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[RaceScene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
-        for race, standings, before in self._moments(tick):
-            steps = zip(before, (one.frame for one in standings), strict=True)
-            yield self._scene(race, standings)._replace(steps=tuple(steps))
+        return map(self._scene, self._moments(tick))
 
     def last_scene(self, tick: Callable[[], None] = lambda: None) -> RaceScene:
         """The last moment, with traces as fine as a film's."""
-        *_, (race, standings, _) = self._moments(tick)
-        return self._scene(race, standings)
+        *_, last = self._moments(tick)
+        return self._scene(last)
 
-    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Race, list[Standing], list[Frame]]]:
-        """The race at each level, and the frames before the last steps; the same objects every time."""
+    def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Moment, ...]]:
+        """All entrants at each level."""
         check_entrants(len(self.labels))
-        race = Race(self.what.recipe, metrics_every=10**9)
-        standings = [Standing(race, k, self.look.choice) for k in range(len(self.labels))]
-        last, before = self._last("iteration"), [session.frame for session in race.sessions]
-        for level in self.levels:
-            for k, session in enumerate(race.sessions):
-                while session.frame.spent < level and session.frame.iteration < last[k] and not race.stop_reason(k):
-                    before[k] = session.frame
-                    race.step(k)
-                    tick()
-                standings[k].take(seconds=self._seconds(k, session.frame.iteration))
-                tick()
-            yield race, standings, before
+        pairs, metrics = zip(self.what.recipe.recipes, self.histories, strict=True), self.what.recipe.drawn
+        replays = (replayed(*pair, self.levels, "spent", metrics, tick, MAX_BUDGET) for pair in pairs)
+        return zip(*replays, strict=True)
 
-    def _seconds(self, k: int, iteration: int) -> float:
-        """Computing time of the race itself, not of its replay: the same film at every export."""
-        return float(np.interp(iteration, self.histories[k]["iteration"], self.histories[k]["seconds"]))
-
-    def _scene(self, race: Race, standings: list[Standing]) -> RaceScene:
-        judged = weighted(one.frame for one in standings)
-        if judged is not None:
+    def _scene(self, moments: Sequence[Moment]) -> RaceScene:
+        recipe, drawn = self.what.recipe, race_scenes.scene_of(self.what.recipe, self.look.choice)
+        if (judged := race_scenes.weighted(one.frame for one in moments)) is not None:
             know_floor(judged)
-        return race_scene(race, [one.tile() for one in standings], judged, self.look.choice)
+        tiles = [
+            race_scenes.tile_of(recipe, k, one.frame, one.points, drawn, one.ended) for k, one in enumerate(moments)
+        ]
+        steps = tuple((one.before, one.frame) for one in moments)
+        return race_scenes.race_scene(recipe, recipe.budget, tiles, judged, drawn)._replace(steps=steps)
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """How each run ended, or the measured histories."""
@@ -400,8 +416,7 @@ def stage_of(film: Film, scene: Scene) -> Picture:
 
 def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
     """The chosen traces against the chosen clock, on the axes of the whole run."""
-    run, method = film.what, film.what.final.method
-    group = trace_columns.GROUPS[shown_group(run.target, method, film.look.traces)]
+    run, method, group = film.what, film.what.final.method, film.group
     clock = film.look.clock or trace_columns.usual_clock(method, run.recipe.budget_unit)
     budget = trace_columns.budget_drawn(run.final, run.recipe.budget)
     axes = trace_columns.traces_axes(run.history, group, clock, film.floors, budget, run.recipe.budget_unit)
@@ -413,11 +428,7 @@ def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
 
 def race_traces_of(look: RaceLook, histories: Sequence[Columns], first: RaceScene, scene: RaceScene) -> Picture:
     """The chosen metric of all against the chosen clock, on the axes of the whole race."""
-    recipe, metric = first.recipe, traced(first.recipe, look.traces)
-    clock = look.clock or CLOCK_OF[recipe.budget_unit]
-    last = max(float(one[clock][-1]) for one in histories)
-    end = trace_columns.clock_end(clock, last, first.budget, recipe.budget_unit)
-    floor, rows = first.floors[metric.name], [tile.trace for tile in scene.tiles]
-    made = race_scenes.race_traces_picture(rows, metric, clock, end, race_scenes.span(metric, histories, floor), floor)
-    unknown = all(np.isnan(history[metric.name]).all() for history in histories)
-    return made._replace(middle=trace_columns.UNKNOWN.format(metric.title) if unknown else "")
+    recipe, metric, rows = first.recipe, traced(first.recipe, look.traces), [tile.trace for tile in scene.tiles]
+    clock = look.clock or trace_columns.CLOCK_OF[recipe.budget_unit]
+    counted = first.floors[metric.name], first.budget, recipe.budget_unit
+    return race_scenes.race_traces_picture(rows, metric, clock, *counted, whole=histories)

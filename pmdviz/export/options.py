@@ -15,9 +15,8 @@ from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Raw, Whole
 from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric
-from pmdviz.scenes import race as race_columns
 from pmdviz.scenes.stage import LAYERS, SCENES, SceneChoice
-from pmdviz.scenes.trace_columns import CLOCKS, GROUPS, first_group
+from pmdviz.scenes.trace_columns import CLOCKS, GROUPS, RACE_CLOCKS, first_group
 from pmdviz.targets import Target
 
 NO_TRACES = "none"
@@ -126,7 +125,7 @@ class RaceLook(Look):
     frames = _whole(0, (0, 2_000), label="Frames")
     every = _whole(0, (0, MAX_BUDGET), label="One frame every", unit="data points", only_if=("frames", 0))
     traces = _choice("", NO_CHOICE | {name: each.title for name, each in METRICS.items() if each.axis}, "Traces")
-    clock = _choice("", {"": USUAL, **race_columns.CLOCKS}, "Traces against")
+    clock = _choice("", {"": USUAL, **RACE_CLOCKS}, "Traces against")
     table = _choice("rows", {"rows": "results at the end", "histories": "histories of the runs"}, "Table")
 
 

@@ -311,7 +311,7 @@ class LivePage(Page, Generic[Shown]):
 
     def look_at(self, choice: SceneChoice) -> None:
         """Another picture of the same moment."""
-        self.live.do("look", methodcaller("look_at", choice))
+        self.live.do("look", methodcaller("look", choice=choice))
 
     def _set_pace(self, pace: Pace) -> None:
         self.live.pace = pace
@@ -325,9 +325,9 @@ class LivePage(Page, Generic[Shown]):
         self._freeze()
         self.live.do(what, act, newest_only)
 
-    def newest(self, what: str, act: str) -> Callable[[Any], None]:
-        """Have the runner do `act(value)`, of several that wait only the newest."""
-        return lambda value: self.live.do(what, methodcaller(act, value), newest_only=True)
+    def newest(self, what: str, name: str) -> Callable[[Any], None]:
+        """Have the runner look in another way, `name` being the value; of several that wait only the newest."""
+        return lambda value: self.live.do(what, methodcaller("look", **{name: value}), newest_only=True)
 
     def _sheet_moved(self, sheet: Sheet) -> None:
         """One sheet at a time, and the pictures make room for it."""

@@ -29,8 +29,6 @@ from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.panels.sharing import PageSharing
 from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
-from pmdviz.limits import limit
-from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target
@@ -103,8 +101,8 @@ class Bands(TaskSlot):
 
 def usual_race() -> RaceRecipe:
     """The first race, made to fit this server."""
-    most = limit("max_budget")
-    return RaceRecipe.checked(DEFAULT_ENTRANTS, budget=DEFAULT_BUDGET if most is None else min(DEFAULT_BUDGET, most))
+    made = RaceRecipe.checked(DEFAULT_ENTRANTS)
+    return replace(made, budget=limits.usual_budget(made))
 
 
 class Race(LivePage):
@@ -166,7 +164,7 @@ class Race(LivePage):
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(lambda name: self.live.do("look", methodcaller("watch", name)), self._freeze)
+        self.inside = RaceInside(self.newest("look inside", "watched"), self._freeze)
         self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
@@ -317,7 +315,7 @@ class Race(LivePage):
             return False
         self._forget_bands()
         name = self._last.names[k]
-        self.live.do("look", lambda runner: _without(runner, name))
+        self.live.do("look", lambda runner: runner.remove(runner.place(name)))
         return True
 
     def _query(self, recipe: RaceRecipe) -> str:
@@ -330,7 +328,7 @@ class Race(LivePage):
         try:
             if begun is None:
                 at = self._last.tiles[k].iteration
-            recipe = begun.recipes[k] if begun else runner.race.sessions[runner.place(self._last.names[k])].recipe
+            recipe = begun.recipes[k] if begun else runner.sessions[runner.place(self._last.names[k])].recipe
         except InputError as error:
             return self._say(error.on_page)
         if self.on_open is not None:
@@ -395,8 +393,8 @@ class Race(LivePage):
     def runs(self) -> dict[str, Run]:
         """The entrants' runs so far, by their labels, such as "pmd:warm_start=true"."""
         self._present()
-        race = self.live.runner.race
-        return {one.label: session.run for one, session in zip(race.recipe.entrants, race.sessions, strict=True)}
+        runner = self.live.runner
+        return {one.label: session.run for one, session in zip(runner.recipe.entrants, runner.sessions, strict=True)}
 
     def visit(self, rounds: int) -> None:
         """Go to a round of the race so far: each method is where it had used 100 observations per round."""
@@ -447,13 +445,3 @@ def _made(recipe: RaceRecipe, before: RaceRunner | None = None) -> tuple[RaceRun
     require(*(group for one in recipe.recipes for group in one.kernel_groups))
     runner = RaceRunner(recipe, *(() if before is None else (before.choice, before.traces)))
     return runner, runner.snapshot()
-
-
-def _without(runner: RaceRunner, name: str) -> RaceScene | tuple[RaceRunner, RaceScene]:
-    """The race goes on without an entrant; another race if no entrant is left, or if its metrics change."""
-    k, recipe = runner.place(name), runner.race.recipe
-    rest = recipe.without(k)
-    if rest.entrants and rest.metrics == recipe.metrics:
-        return runner.remove(k)
-    runner.cancel()
-    return _made(rest, runner)

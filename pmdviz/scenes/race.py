@@ -11,27 +11,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.engine.frame import Frame
-from pmdviz.experiments.race import Race, RaceRecipe, row
+from pmdviz.experiments.race import Entrant, RaceRecipe, row
 from pmdviz.experiments.race.recipe import BRIEF, DATA, DONE, SHORT, spent_in, titles
 from pmdviz.methods import METHODS
-from pmdviz.metrics import Metric
+from pmdviz.metrics import METRICS, Metric
 from pmdviz.pictures import Axis, Mark, Picture, nice
 from pmdviz.scenes import style
+from pmdviz.scenes import trace_columns as traced
 from pmdviz.scenes.columns import OPACITY_DOTS, Ranges, StageColumns, Tiling, placed
 from pmdviz.scenes.stage import LAYERS, MARKS, USUAL_WORDS, Pair, Scene, SceneChoice, stage_picture
-from pmdviz.scenes.trace_columns import CLOCK_OF, GROUPS, UNKNOWN, Bands, band_marks, column, extremes, value_range
-from pmdviz.scenes.trace_columns import CLOCKS as OF_RUNS
+from pmdviz.scenes.trace_columns import CLOCK_OF, RACE_CLOCKS, Bands, TracePoints
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, duration, number
 
 # The plain arrays behind a race: tiles in one picture, clocks, thinned traces, bands over seeds.
 
-CLOCKS = {
-    "visited": OF_RUNS["visited"],
-    "gradient_evaluations": "gradient evaluations (pairs of θ and observation)",
-    "density_evaluations": "density evaluations (pairs of θ and observation)",
-    "evaluations": OF_RUNS["evaluations"],
-    "seconds": "computing time of the steps (seconds)",
-}
 MAX_POINTS = 600  # of a trace
 DOTS = 4_000  # of all tiles together
 
@@ -49,27 +42,14 @@ def span(metric: Metric, rows: Sequence[Columns], floor: float | None = None) ->
 
     A logarithmic one is fixed but for values below its usual lower end, another one holds all values.
     """
-    values = [*(column(one, metric.name) for one in rows), np.array([floor or np.nan])]
+    values = [*(traced.column(one, metric.name) for one in rows), np.array([floor or np.nan])]
     if not metric.log:
-        return value_range(GROUPS[metric.axis], values)
+        return traced.value_range(traced.GROUPS[metric.axis], values)
     flat = np.concatenate(values)
     flat = flat[np.isfinite(flat) & (flat > 1e-6)]
     lowest, highest = metric.limits
     low = nice(0.9 * float(flat.min()), up=False) if len(flat) else lowest
     return min(lowest, low), highest
-
-
-def line_columns(rows: Columns, metric: Metric, limits: tuple[float, float]) -> dict[str, np.ndarray]:
-    """Columns of one entrant's trace: all clocks, and the metric inside its limits as `value`.
-
-    Rows without a value are left out, unless all are: a metric that is chosen later is not in every row.
-    """
-    values = column(rows, metric.name)
-    chosen = extremes([values], MAX_POINTS)
-    known = chosen[~np.isnan(values[chosen])]
-    chosen = known if len(known) else chosen
-    columns = {clock: np.asarray(rows[clock], np.float32)[chosen] for clock in CLOCKS}
-    return {**columns, "value": np.clip(values[chosen].astype(np.float32), *limits)}
 
 
 FILL_ALPHA, SHORT_TITLE, EDGE_PX = 0.25, 44, 4
@@ -80,62 +60,100 @@ def race_traces_picture(
     rows: Sequence[Columns],
     metric: Metric,
     clock: str,
-    end: float,
-    limits: tuple[float, float],
-    floor: float | None,
+    floor: float | None = None,
+    budget: int | None = None,
+    unit: str = DATA,
     bands: Bands = MappingProxyType({}),
     here: Sequence[Columns] = (),
+    whole: Sequence[Columns] = (),
 ) -> Picture:
-    """One metric of all entrants against a clock that ends at `end`: lines with a marker, and the floor.
+    """One metric of all entrants against a clock: lines with a marker, and the floor.
 
     `bands` over seeds, x, low, middle and high, have the numbers of their entrants as keys. `here` are the rows up to
-    the moment that is shown, where the markers are; by default all.
+    the moment that is shown, where the markers are, and `whole` those that the axes hold; by default all.
     """
-    marks, legend = band_marks(bands, {k: f"entrant-{k}" for k in bands}, limits), {}
+    name, whole = metric.name, whole or rows
+    last = max((float(one[clock][-1]) for one in whole if len(one[clock])), default=0.0)
+    end, limits = traced.clock_end(clock, last, budget, unit), span(metric, whole, floor)
+    marks, legend = traced.band_marks(bands, {k: f"entrant-{k}" for k in bands}, limits), {}
     if floor is not None:
         dashed = {"dash": "floor", "width": 1.5}
         marks["floor"] = Mark("line", "floor", {"x": [0.0, end], "y": [floor, floor]}, dashed)
         legend["floor"] = f"{INDEPENDENT_DRAWS}: {number(floor)}"
-    tips = {metric.short or metric.title: "{value:.3f}", **TRACE_TIPS}
-    lines = [line_columns(one, metric, limits) for one in rows]
+    lines, tips = [_line(one, name, limits) for one in rows], {metric.short or metric.title: "{value:.3f}"} | TRACE_TIPS
     for k, one in enumerate(lines):
         look = {"x": clock, "y": "value", "dash": style.ENTRANT_DASHES[k], "shared": f"traces-{k}"}
         marks[f"line-{k}"] = Mark("line", f"entrant-{k}", one, look, tips, moves=True)
-    there = [one for one in [line_columns(one, metric, limits) for one in here] or lines if len(one[clock])]
+    there = [one for one in [_line(one, name, limits) for one in here] or lines if len(one[clock])]
     fronts: dict[str, Any] = {"x": [float(one[clock][-1]) for one in there]}
     fronts["y"] = [float(one["value"][-1]) for one in there]
     fronts["marker"] = list(style.ENTRANT_MARKERS[: len(there)])
     fronts["role"] = [f"entrant-{k}" for k in range(len(there))]
     marks["fronts"] = Mark("signs", "muted", fronts, {"size": 8}, moves=True)
-    known = any(np.isfinite(one["value"]).any() for one in lines)
-    middle = "" if known or not there else UNKNOWN.format(metric.title)
-    axes = Axis(CLOCKS[clock], 0.0, end), Axis(metric.label, *limits, metric.log)
+    known = any(np.isfinite(traced.column(one, name)).any() for one in whole)
+    middle = "" if known or not there else traced.UNKNOWN.format(metric.title)
+    axes = Axis(RACE_CLOCKS[clock], 0.0, end), Axis(metric.label, *limits, metric.log)
     return Picture(*axes, marks, legend, middle, about=f"Curves: {metric.title} of every method")
 
 
+def _line(rows: Columns, metric: str, limits: tuple[float, float]) -> dict[str, np.ndarray]:
+    """Columns of a line, named alike for every metric: a glyph hears of another name before its column is there."""
+    columns = traced.trace_columns(rows, [metric], limits, RACE_CLOCKS, MAX_POINTS)
+    return {clock: columns[clock] for clock in RACE_CLOCKS} | {"value": columns[metric]}
+
+
 ANY_SCENE = SceneChoice()
-MAX_ROWS = 4_000  # of a trace, which is more than a film has frames
 SLOW_S = 0.5  # a step that takes longer is spoken of
 
 
 class Tile(NamedTuple):
     """One entrant at one moment."""
 
-    label: str  # its key in rows and histories
+    entrant: Entrant
     title: str  # its name in words
-    full_title: str  # the same with the method's name in full
+    recipe: RaceRecipe
     iteration: int
-    row: Mapping[str, Any]  # as in `RaceResult.rows`
+    row: Mapping[str, Any]  # as in `RaceResult.rows`, with the metrics that tables show
     columns: StageColumns
-    trace: Mapping[str, np.ndarray]  # iteration, clocks and metrics of the moments up to this one
-    whole: Mapping[str, np.ndarray]  # the same up to where the race has come
+    points: TracePoints  # of the traces of all that it has run
     ended: str  # why the run has ended, in words; "" before
     caveat: str  # how its draws are evaluated, in words
-    metric: Metric  # by which the race is ranked
-    unit: str = DATA  # of the budget
     waited: float | None = None  # seconds that a step which is under way has taken
     share: float = 0.0  # of that step which is done
-    changed: tuple[int, ...] = ()  # what it had spent at each change of its knobs so far
+
+    @property
+    def label(self) -> str:
+        """Its key in rows and histories."""
+        return self.entrant.label
+
+    @property
+    def trace(self) -> dict[str, np.ndarray]:
+        """Clocks and metrics of the moments up to this one; NaN where a metric was not measured."""
+        return self.points.columns(self.recipe.drawn, self.iteration)
+
+    @property
+    def whole(self) -> dict[str, np.ndarray]:
+        """The same up to where the run has come."""
+        return self.points.columns(self.recipe.drawn)
+
+    @property
+    def changed(self) -> list[traced.Mark]:
+        """The changes of its knobs so far."""
+        if not self.entrant.changes:
+            return []
+        trace = self.points.columns([])
+        return traced.knob_marks(self.entrant.changes, trace, int(trace["iteration"][-1]))
+
+    def iteration_at(self, spent: int) -> int:
+        """The last iteration in the trace at which no more was spent."""
+        trace = self.points.columns([])
+        rows = int(np.searchsorted(trace[self.clock], spent, side="right"))
+        return int(trace["iteration"][max(rows - 1, 0)])
+
+    @property
+    def clock(self) -> str:
+        """That counts what it has spent."""
+        return CLOCK_OF[self.recipe.budget_unit]
 
     @property
     def visited(self) -> int:
@@ -145,7 +163,7 @@ class Tile(NamedTuple):
     @property
     def spent(self) -> int:
         """What counts against the budget so far."""
-        return spent_in(self.row, self.unit)
+        return spent_in(self.row, self.recipe.budget_unit)
 
     @property
     def slow(self) -> bool:
@@ -155,9 +173,10 @@ class Tile(NamedTuple):
     @property
     def state(self) -> str:
         """How far it is: "TV 0.123, 4,200 data"."""
-        value = self.row.get(self.metric.name)
-        known = f"{self.metric.short or self.metric.title} {number(value)}, " if value is not None else ""
-        return f"{known}{count(self.spent)} {BRIEF[self.unit]}"
+        metric = self.recipe.shown[0]
+        value = self.row.get(metric.name)
+        known = f"{metric.short or metric.title} {number(value)}, " if value is not None else ""
+        return f"{known}{count(self.spent)} {BRIEF[self.recipe.budget_unit]}"
 
     @property
     def note(self) -> str:
@@ -174,7 +193,6 @@ class RaceScene(NamedTuple):
     budget: int | None  # the recipe's, or what it was extended to
     tiles: tuple[Tile, ...]
     floors: Mapping[str, float | None]  # what independent draws get, by metric
-    done: bool
     scene: Scene  # of every tile
     pair: Pair
     at: int = 0  # the round that is shown
@@ -184,6 +202,11 @@ class RaceScene(NamedTuple):
     watched: bool = False  # whether somebody looks inside the steps of one
     names: tuple[str, ...] = ()  # of the entrants of a live race, as `RaceRunner.place` knows them
     steps: tuple[tuple[Frame, Frame], ...] = ()  # in a film: each entrant's frames before and after its last step
+
+    @property
+    def done(self) -> bool:
+        """Whether no entrant has a next step."""
+        return all(tile.ended and tile.waited is None for tile in self.tiles)
 
     @property
     def iteration(self) -> int:
@@ -213,92 +236,28 @@ class RaceScene(NamedTuple):
         return {"entrants": entrants, "seed": self.recipe.seeds[0], "budget": self.budget}
 
 
-class Standing:
-    """Where an entrant of a race stands and what it went through; one that has not moved is not redrawn."""
-
-    def __init__(self, race: Race, k: int, choice: SceneChoice = ANY_SCENE) -> None:
-        self._race, self.k, self.choice = race, k, choice
-        self._metrics = dict.fromkeys(metric.name for metric in (*race.recipe.shown, *race.recipe.metrics))
-        self._names = ("iteration", *CLOCKS, *self._metrics)
-        self._rows, self._length = np.empty((len(self._names), MAX_ROWS + 1)), 0
-        self._row: Mapping[str, Any] = {}
-        self._drawn: tuple[Any, ...] = (None, None, None)
-        self.frame = race.sessions[k].frame
-
-    @property
-    def ended(self) -> str:
-        """Why the run has ended, in words; "" before."""
-        return self._race.stop_reason(self.k)
-
-    def take(
-        self, masses: list[float] | None = None, seconds: float | None = None, only: Iterable[Metric] | None = None
-    ) -> None:
-        """Take in where the entrant is now, its mode masses where they are wanted, its time where the clock is another.
-
-        `only`: metrics, where not all are wanted; the row lacks the others, and the trace has a gap there.
-        A moment at which nothing more is spent is not a row of the trace.
-        """
-        frame, recipe = self._race.sessions[self.k].frame, self._race.recipe
-        found = row(recipe.entrants[self.k].label, recipe.seeds[0], frame, masses, only)
-        self.frame, self._row = frame, found if seconds is None else {**found, "seconds": seconds}
-        if not self._length or self._trace()[CLOCK_OF[recipe.budget_unit]][-1] < frame.spent:
-            values = {"iteration": frame.iteration, "evaluations": frame.evaluations, **self._row}
-            self._rows[:, self._length] = np.array([values.get(name) for name in self._names], float)  # NaN for None
-            self._length += 1
-        if self._length > MAX_ROWS:
-            self._thin()
-
-    def iteration_at(self, spent: int) -> int:
-        """The last iteration in the trace at which no more was spent."""
-        trace = self._trace()
-        rows = int(np.searchsorted(trace[CLOCK_OF[self._race.recipe.budget_unit]], spent, side="right"))
-        return int(trace["iteration"][max(rows - 1, 0)])
-
-    def branch_of(self, other: Standing) -> None:
-        """Take the trace of the entrant that this one has left, up to where they parted."""
-        shown = other._shown()  # noqa: SLF001, of the same class
-        self._length = len(shown["iteration"])
-        self._rows[:, : self._length] = list(shown.values())
-
-    def _shown(self) -> Mapping[str, np.ndarray]:
-        """The trace up to the moment that is shown."""
-        trace = self._trace()
-        length = np.searchsorted(trace["iteration"], self.frame.iteration, side="right")
-        return {name: values[:length] for name, values in trace.items()}
-
-    def _thin(self) -> None:
-        """Of the trace so far half as many rows, those where it turns; arrays handed out do not change."""
-        rows = extremes([self._trace()[metric] for metric in self._metrics], MAX_ROWS // 2)
-        self._rows, whole, self._length = np.empty_like(self._rows), self._rows, len(rows)
-        self._rows[:, : len(rows)] = whole[:, rows]
-
-    def _trace(self) -> Mapping[str, np.ndarray]:
-        return dict(zip(self._names, self._rows[:, : self._length], strict=True))
-
-    def tile(self) -> Tile:
-        """What there is to show of it."""
-        drawn = scene_of(self._race, self.choice)
-        if self._drawn[0] is not self.frame or self._drawn[1] != drawn:
-            columns = tile_columns(self.frame, len(self._race.sessions), *drawn)
-            self._drawn = self.frame, drawn, columns
-        recipe, entrant, trace = self._race.recipe, self._race.recipe.entrants[self.k], self._trace()
-        past = [at for at, _ in entrant.changes if at <= trace["iteration"][-1]]
-        changed = np.interp(past, trace["iteration"], trace[CLOCK_OF[recipe.budget_unit]])
-        return Tile(
-            label=self._row["method"],
-            title=titles(recipe.entrants)[self.k],
-            full_title=entrant.full_title,
-            iteration=self.frame.iteration,
-            row=self._row,
-            columns=self._drawn[2],
-            trace=self._shown(),
-            whole=trace,
-            ended=self.ended,
-            caveat=self.frame.caveat,
-            metric=recipe.shown[0],
-            unit=recipe.budget_unit,
-            changed=tuple(map(int, changed)),
-        )
+def tile_of(
+    recipe: RaceRecipe,
+    k: int,
+    frame: Frame,
+    points: TracePoints,
+    drawn: tuple[Scene, Pair],
+    ended: str,
+    masses: list[float] | None = None,
+) -> Tile:
+    """What there is to show of entrant k at `frame`, with its mode masses where they are wanted."""
+    entrant = recipe.entrants[k]
+    return Tile(
+        entrant=entrant,
+        title=titles(recipe.entrants)[k],
+        recipe=recipe,
+        iteration=frame.iteration,
+        row=row(entrant.label, recipe.seeds[0], frame, masses, recipe.shown),
+        columns=tile_columns(frame, len(recipe.entrants), *drawn),
+        points=points,
+        ended=ended,
+        caveat=frame.caveat,
+    )
 
 
 def weighted(frames: Iterable[Frame]) -> Frame | None:
@@ -306,18 +265,18 @@ def weighted(frames: Iterable[Frame]) -> Frame | None:
     return next((frame for frame in frames if frame.num_draws), None)
 
 
-def scene_of(race: Race, choice: SceneChoice) -> tuple[Scene, Pair]:
+def scene_of(recipe: RaceRecipe, choice: SceneChoice) -> tuple[Scene, Pair]:
     """What every tile shows: the wished scene, or the first that applies to all."""
-    return choice.of(race.recipe.target, *(session.method for session in race.sessions))
+    return choice.of(recipe.target, *(METHODS[one.method] for one in recipe.entrants))
 
 
-def race_scene(race: Race, tiles: Sequence[Tile], judged: Frame | None, choice: SceneChoice = ANY_SCENE) -> RaceScene:
+def race_scene(
+    recipe: RaceRecipe, budget: int | None, tiles: Sequence[Tile], judged: Frame | None, drawn: tuple[Scene, Pair]
+) -> RaceScene:
     """The scene of these tiles, with the floors of `judged`, as `weighted` gives it."""
     known: Mapping[str, float | None] = {} if judged is None else judged.floors
-    drawn = (*race.recipe.shown, *race.recipe.metrics)
-    floors = {metric.name: known.get(metric.baseline) for metric in drawn}
-    done = race.done and all(tile.waited is None for tile in tiles)
-    return RaceScene(race.recipe, race.budget, tuple(tiles), floors, done, *scene_of(race, choice))
+    floors = {name: known.get(METRICS[name].baseline) for name in recipe.drawn}
+    return RaceScene(recipe, budget, tuple(tiles), floors, *drawn)
 
 
 def best(rows: Sequence[tuple[str, Mapping[str, Any]]], metric: Metric) -> str:
@@ -432,7 +391,7 @@ def difference_picture(found: Difference, clock: str, end: float) -> Picture:
         waiting = {"x": [end / 2], "y": [0.75], "text": ["Press Play: the difference will be drawn here"]}
         marks["waiting"] = Mark("words", "muted", waiting, {"edge": True})
     label = f"difference of {found.metric.short or found.metric.title}"
-    axes = Axis(CLOCKS[clock], 0.0, end), Axis(label, -reach, reach)
+    axes = Axis(RACE_CLOCKS[clock], 0.0, end), Axis(label, -reach, reach)
     return Picture(*axes, marks, {}, about="Curve: the difference between the two, step by step")
 
 

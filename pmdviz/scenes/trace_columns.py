@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe import Recipe
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.methods import METHODS, Method
 from pmdviz.methods.step import Scalar
@@ -27,6 +28,14 @@ CLOCKS = {
     "iteration": "iteration",
     "seconds": "computing time (seconds)",
 }
+RACE_CLOCKS = {
+    "visited": CLOCKS["visited"],
+    "gradient_evaluations": "gradient evaluations (pairs of θ and observation)",
+    "density_evaluations": "density evaluations (pairs of θ and observation)",
+    "evaluations": CLOCKS["evaluations"],
+    "seconds": "computing time of the steps (seconds)",
+}
+EVERY_CLOCK = tuple(dict.fromkeys(("iteration", *CLOCKS, *RACE_CLOCKS)))
 CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
 
 
@@ -204,13 +213,19 @@ def names_in(history: Mapping[str, np.ndarray], group: Group) -> tuple[str, ...]
     return tuple(name for name in group.metrics if name in history) or tuple(group.metrics)
 
 
-def trace_columns(history: Mapping[str, np.ndarray], group: Group, span: tuple[float, float]) -> dict[str, np.ndarray]:
-    """Columns of the traces' one source: the clocks and the group's metrics inside `span`."""
-    values = {metric: column(history, metric) for metric in group.metrics}
-    rows = extremes(values.values())
+def trace_columns(
+    history: Mapping[str, np.ndarray],
+    metrics: Collection[str],
+    span: tuple[float, float],
+    clocks: Iterable[str] = CLOCKS,
+    limit: int = MAX_POINTS,
+) -> dict[str, np.ndarray]:
+    """Columns of traces that have one source: the clocks, and these metrics inside `span`."""
+    values = {metric: column(history, metric) for metric in metrics}
+    rows = extremes(values.values(), limit)
     known = np.any([~np.isnan(each[rows]) for each in values.values()], axis=0)
     rows = rows[known] if np.any(known) else rows  # a row that leaves these figures out would part the lines
-    columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in CLOCKS}
+    columns = {clock: np.asarray(history[clock], float)[rows].astype(np.float32) for clock in clocks}
     return columns | {metric: clamped(each[rows], *span) for metric, each in values.items()}
 
 
@@ -253,7 +268,7 @@ COUNTED = {
     "likelihood evaluations": "{evaluations:,}",
     "iteration": "{iteration:,}",
 }
-Points = Mapping[str, np.ndarray | list[float]]  # x, y
+Line = Mapping[str, np.ndarray | list[float]]  # x, y
 Bands = Mapping[str, Mapping[str, np.ndarray]]  # x, low, middle, high, by the column of each
 
 
@@ -275,7 +290,7 @@ def traces_picture(
     is what the `bands` over them are called.
     """
     x, y = axes
-    columns, reached = trace_columns(history, group, (y.low, y.high)), known_floors(group, floors)
+    columns, reached = trace_columns(history, group.metrics, (y.low, y.high)), known_floors(group, floors)
     drawn = band_marks(bands, {name: one.colour for name, one in group.metrics.items()}, (y.low, y.high))
     legend = {name: group.metrics[name].title for name in names_in(history, group)}
     if standing.name:
@@ -343,7 +358,7 @@ def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, floa
     return made
 
 
-def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Points:
+def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Line:
     """An upright line where a person is in the run."""
     if standing.iteration is None:
         return NOWHERE
@@ -351,11 +366,11 @@ def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -
     return {"x": [x, x], "y": [0.0, 1.0]}
 
 
-def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Points:
+def _ghost(group: Group, clock: str, y: Axis, standing: Standing) -> Line:
     """All lines of another run in one, with gaps between them."""
     if standing.ghost is None:
         return NOWHERE
-    columns = trace_columns(standing.ghost(group.metrics), group, (y.low, y.high))
+    columns = trace_columns(standing.ghost(group.metrics), group.metrics, (y.low, y.high))
     gap = np.full(1, np.nan, np.float32)
     return {
         "x": np.concatenate([part for _ in group.metrics for part in (columns[clock], gap)]),
@@ -374,12 +389,96 @@ def value_of(frame: Frame, name: str) -> float:
     return np.nan if value is None else float(value)
 
 
-def with_present(history: Mapping[str, np.ndarray], frame: Frame) -> Mapping[str, np.ndarray]:
-    """History columns that end with the present frame: the traces move with every frame."""
-    if len(history["iteration"]) and history["iteration"][-1] >= frame.iteration:
-        return history
-    names = [*CLOCKS, *(name for name in COLUMNS if name in history)]
-    return {name: np.append(history[name], value_of(frame, name)) for name in names}
+# The points of the traces of a run: the measured history, and every frame that was drawn between its rows.
+
+MOST_DRAWN = 8_000  # frames; beyond that only where a trace turns, in half as many
+FIRST_ROOM = 256  # rows
+
+
+class TracePoints(NamedTuple):
+    """The history of a run and the frames drawn so far: a copy for the pictures."""
+
+    names: tuple[str, ...]
+    history: Mapping[str, np.ndarray]
+    drawn: np.ndarray  # (n, names), by iteration; NaN for traces that were not shown: those are not computed
+
+    def columns(self, metrics: Iterable[str], last: float = np.inf, gaps: bool = True) -> dict[str, np.ndarray]:
+        """The clocks and these, at the history's rows and at the drawn frames between them, up to iteration `last`.
+
+        Without `gaps` drawn frames that lack one of these are left out, as is a metric that the run has in no row.
+        """
+        names = [*EVERY_CLOCK, *(name for name in metrics if gaps or self._has(name))]
+        values = self.drawn[:, [self.names.index(name) for name in names]]
+        between = ~np.isin(self.drawn[:, 0], self.history["iteration"])
+        if not gaps:
+            between &= ~np.isnan(values).any(axis=1)
+        pairs = zip(names, values[between].T, strict=True)
+        whole = {name: np.append(column(self.history, name), drawn) for name, drawn in pairs}
+        order = np.argsort(whole["iteration"], kind="stable")[: int(np.sum(whole["iteration"] <= last))]
+        found = {name: each[order] for name, each in whole.items()}
+        found["seconds"] = np.maximum.accumulate(found["seconds"])  # a step that was made twice has two times
+        return found
+
+    def of(self, metrics: Iterable[str], last: float = np.inf) -> dict[str, np.ndarray]:
+        """The same without gaps."""
+        return self.columns(metrics, last, gaps=False)
+
+    def _has(self, name: str) -> bool:
+        return name in self.history or bool(np.isfinite(self.drawn[:, self.names.index(name)]).any())
+
+
+class RunTrace:
+    """The drawn frames of a run, in rising order. The history of the run itself has other rows."""
+
+    def __init__(self) -> None:
+        self._names = (*EVERY_CLOCK, *COLUMNS)
+        self._room, self._length = np.empty((FIRST_ROOM, len(self._names))), 0
+        self._recipe: Recipe | None = None
+
+    def copy(self) -> RunTrace:
+        """Another one with the same frames."""
+        twin = RunTrace()
+        twin._room, twin._length, twin._recipe = self._room.copy(), self._length, self._recipe
+        return twin
+
+    def put(self, frame: Frame, recipe: Recipe, due: Collection[str]) -> None:
+        """A frame of the run of `recipe` was drawn; frames drawn after it, or of another run, are dropped.
+
+        `due`: the columns that it has a value for, besides the clocks.
+        """
+        self._follow(recipe)
+        self._cut(frame.iteration)
+        row = [value_of(frame, name) if name in EVERY_CLOCK or name in due else np.nan for name in self._names]
+        if self._length == len(self._room):
+            self._room = np.concatenate([self._room, np.empty_like(self._room)])
+        self._room[self._length] = row
+        self._length += 1
+        if self._length > MOST_DRAWN:
+            values = self._room[: self._length, len(EVERY_CLOCK) :].T
+            known = ~np.isnan(values).all(axis=1)
+            left = extremes(values[known | ~known.any()], MOST_DRAWN // 2)
+            self._room, self._length = self._room[left], len(left)
+
+    def _cut(self, iteration: float) -> None:
+        """Drop frames drawn at `iteration` and after it."""
+        left = int(np.searchsorted(self._room[: self._length, 0], iteration))
+        if left < self._length:
+            self._room, self._length = self._room.copy(), left  # arrays handed out do not change
+
+    def _follow(self, recipe: Recipe) -> None:
+        """Drop frames drawn since the first change of knobs that is not in both recipes; all, of another start."""
+        before, self._recipe = self._recipe, recipe
+        if before is None or before is recipe:
+            return
+        if before.until(0, None) != recipe.until(0, None):
+            self._cut(0)
+        every = *before.changes, *recipe.changes
+        common = [one for one in before.changes if one in recipe.changes]
+        self._cut(min((one[0] for one in every if one not in common), default=np.inf))
+
+    def points(self, history: Mapping[str, np.ndarray]) -> TracePoints:
+        """All of them, and the history; both are read only from here on."""
+        return TracePoints(self._names, history, self._room[: self._length])
 
 
 # Events of a run as marks on the axis of the traces: rejuvenations, limited steps and changed knobs.

@@ -21,7 +21,6 @@ from pmdviz.scenes import trace_columns as traced
 from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
-from pmdviz.scenes.race import CLOCKS as RACE_CLOCKS
 from pmdviz.scenes.race import (
     Columns,
     Difference,
@@ -30,7 +29,6 @@ from pmdviz.scenes.race import (
     RaceScene,
     difference_picture,
     race_traces_picture,
-    span,
     tiles_picture,
     tiles_room,
 )
@@ -449,7 +447,7 @@ def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[st
 # The traces of a race: a metric of every method against a clock, and the difference between two entrants.
 
 RACE_HEIGHT = 250  # px
-NO_ENTRANT = dict.fromkeys(("iteration", *RACE_CLOCKS), np.empty(0, np.float32))
+NO_ENTRANT = dict.fromkeys(("iteration", *traced.RACE_CLOCKS), np.empty(0, np.float32))
 ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can be told apart
 
 
@@ -460,9 +458,9 @@ class RaceTraces(PictureFigure):
         self.metric, self.clock = metric, "visited"
         self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
-        self._last: tuple[Any, ...] = ((), (), {}, None, "data")
+        self._last: RaceScene | None = None
         other = next(each for each in METRICS.values() if each.axis and each.log != metric.log)
-        room = [race_traces_picture(ROOM, each, "visited", 1.0, each.limits, None) for each in (other, metric)]
+        room = [race_traces_picture(ROOM, each, "visited") for each in (other, metric)]
         super().__init__(f"race-{slot}", room[1], "width", more=room[:1], height=RACE_HEIGHT)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
@@ -471,20 +469,13 @@ class RaceTraces(PictureFigure):
         """The columns of the entrants."""
         return [self.sources[f"traces-{k}"] for k in range(len(ROOM))]
 
-    def show(
-        self,
-        rows: Sequence[Columns],
-        here: Sequence[Columns],
-        floors: Mapping[str, float | None],
-        budget: int | None,
-        unit: str,
-    ) -> None:
-        """Draw the entrants' measured frames (columns of clocks and metrics), those up to now, and the floors."""
-        self._last = rows, here, floors, budget, unit
-        floor = floors.get(self.metric.name)
-        end = traced.clock_end(self.clock, max((float(one[self.clock][-1]) for one in rows), default=0.0), budget, unit)
-        limits = span(self.metric, rows, floor)
-        made = race_traces_picture(rows, self.metric, self.clock, end, limits, floor, self._bands, here)
+    def show(self, scene: RaceScene) -> None:
+        """Draw the traces of the whole race so far, with markers where the entrants are, and the floors."""
+        self._last = scene
+        rows = [tile.whole for tile in scene.tiles]
+        here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else ()
+        counted = scene.floors.get(self.metric.name), scene.budget, scene.recipe.budget_unit
+        made = race_traces_picture(rows, self.metric, self.clock, *counted, self._bands, here)
         waits = rows and all(len(one["visited"]) < 2 for one in rows)
         self.draw_picture(made._replace(middle=WAITING.format(self.metric.title)) if waits else made)
 
@@ -499,12 +490,13 @@ class RaceTraces(PictureFigure):
         self._seeds, name = entrants, self.metric.name
         found = {str(k): bands_of(runs, self.clock, [name]).get(name) for k, runs in enumerate(entrants)}
         self._bands = {k: one for k, one in found.items() if one is not None}
-        self.show(*self._last)
+        if self._last is not None:
+            self.show(self._last)
 
     def spent_at(self, x: float) -> int | None:
         """What the entrant that was furthest at a place on the axis had spent; None where nothing has been run."""
-        rows, *_, unit = self._last
-        found = [np.interp(x, one[self.clock], one[traced.CLOCK_OF[unit]]) for one in rows if len(one["visited"]) > 1]
+        rows = [(tile.whole, tile.clock) for tile in (self._last.tiles if self._last is not None else ())]
+        found = [np.interp(x, one[self.clock], one[of]) for one, of in rows if len(one["visited"]) > 1]
         return round(float(max(found))) if found else None
 
 

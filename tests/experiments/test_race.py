@@ -8,14 +8,14 @@ import pytest
 import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import TargetError
-from pmdviz.experiments.race import Race, RaceRecipe, race
+from pmdviz.experiments.race import RaceRecipe, race
 from pmdviz.experiments.race.recipe import compared, entrants, split
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
 from pmdviz.methods.base import DEFAULT_BUDGET
 from pmdviz.targets import make_target
 from tests.support.own import own_target, plain
-from tests.support.tables import looped, refused
+from tests.support.tables import refused
 
 KEYS = [
     "method", "seed", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside",
@@ -129,43 +129,10 @@ def test_a_run_is_a_race_of_one_with_its_changes_and_seeds():
     refused("already says all of the race", race, recipe, budget=900)
 
 
-SMALL = {"target_options": {"num_data": 300}}
 FEW_RUNS = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
 
 
-def started(methods, *target, **parts):
-    return Race(RaceRecipe.checked(methods, *target, **parts))
-
-
-@looped("clock, rows, unit, k, beyond", [("data", 60, 1, 1, 180), ("evaluations", 20, 50, 0, 200)])
-def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_the_bound(clock, rows, unit, k, beyond):
-    """A datum costs the 50 particles of pmd 50 evaluations; no step of the other ends beyond the 200 data."""
-    methods = ["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={rows}"]
-    race = started(methods, budget=None, clock=clock, **FEW_RUNS)
-    for level in range(rows, 6 * rows, rows):
-        race.advance(rows)
-        assert race.spent == [level * unit] * 2
-    for _ in range(20):
-        race.raise_level(50)
-        while race.may_step(k):
-            race.step(k)
-    assert race.spent[k] == (level + beyond) * unit and race.spent[1 - k] == level * unit and race.may_step(1 - k)
-
-
-def test_why_they_ended_and_that_no_chain_waits_for_another_at_each_evaluation():
-    race, steps = Race(RaceRecipe.checked(["random_walk", "hmc"], target="funnel", budget=300)), 0
-    race.raise_level(100)
-    while race.may_step(0):
-        race.step(0)
-        steps += 1
-    assert steps > 10
-    race = started(["pmd:num_particles=50", "smc:num_particles=50"], budget=600, **SMALL)
-    while not race.done:
-        race.advance(300)
-    assert race.stop_reason(0) == "the budget is used up" and race.stop_reason(1) == "one pass only"
-    race.extend(300)
-    assert race.stop_reason(0) == "" and race.stop_reason(1) and race.budget == 900
-    refused("rows must be at least 1", race.raise_level, 0)
+def test_the_unit_is_written_where_it_is_not_data():
     plain, counted = (RaceRecipe.checked(FOUR, clock=clock, **FEW_RUNS) for clock in ("data", "evaluations"))
     assert "budget_unit" not in json.loads(plain.to_json()) and plain.budget == DEFAULT_BUDGET
     assert json.loads(counted.to_json())["budget_unit"] == "evaluations" and plain != counted

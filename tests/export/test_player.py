@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 import pmdviz
-from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export import WRITERS
 from pmdviz.export.films import Film, RaceFilm, traces_of
 from pmdviz.export.live import recipes_of
@@ -212,12 +211,14 @@ def test_as_many_frames_as_asked_and_a_race_in_the_middle_ends_where_each_stands
         refused(words, race.export, tmp_path / "race.gif", **options)
     long = film(pmdviz.race(["pmd:num_particles=9"], budget=20_000), every=1)
     refused("a film has at most 2,000 frames; every=1 gives 20,001: take every=11 or more", lambda: long.frames)
-    live = Race(RaceRecipe.checked(METHODS, seeds=[4], **PARTS), metrics_every=1)
-    live.advance(400)
-    histories = {(e.label, 4): s.run.history for e, s in zip(live.recipe.entrants, live.sessions, strict=True)}
+    runs = [pmdviz.Session(race.recipe.of(one, 4), metrics_every=1) for one in race.entrants]
+    for session in runs:
+        while session.frame.visited < 400 and not session.done:
+            session.advance()
+    histories = {(one.label, 4): session.run.history for one, session in zip(race.entrants, runs, strict=True)}
     *_, last = film(pmdviz.RaceResult(race.recipe, race.rows, histories), frames=3).scenes()
-    assert [tile.visited for tile in last.tiles] == live.visited
-    assert last.tiles[0].note == live.sessions[0].frame.caveat.partition(":")[0]
+    assert [tile.visited for tile in last.tiles] == [session.frame.visited for session in runs]
+    assert last.tiles[0].note == runs[0].frame.caveat.partition(":")[0]
 
 
 def test_the_player_holds_every_frame_of_every_tile(race, race_scenes):

@@ -69,7 +69,7 @@ async def test_every_trace_that_is_offered_is_followed():
 def test_a_diagnosis_is_of_the_moment_that_is_shown_and_where_nothing_is_true_the_state_is_said():
     runner = Runner(PRESETS["particles_die"].recipe, preset="particles_die")
     runner.wanted.clear()  # nothing plays
-    runner.diagnose("particles_die")
+    runner.look(diagnosed_by="particles_die")
     while not runner.session.done:
         told = runner.advance(50)
     assert told.diagnosis.startswith(f"ESS fell to {told.frame.metrics['ess']:.1f} of 500: no particle has moved")

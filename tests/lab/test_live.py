@@ -347,8 +347,8 @@ def test_what_is_not_recorded_needs_kernels_and_changes_nothing(no_kernels):
     acts = {
         "a knob": lambda: runner.set({"bandwidth": 0.3}),
         "another seed": runner.reseed,
-        "the data": lambda: runner.look_at_data(True),
-        "inside a step": lambda: runner.look_inside(True),
+        "the data": lambda: runner.look(with_data=True),
+        "inside a step": lambda: runner.look(watched=True),
         "log q": lambda: frame.density.log_density(frame.particles),
         "draws": lambda: frame.draws,
         "a metric": lambda: frame.metric("mmd"),
@@ -369,15 +369,17 @@ def test_what_is_not_recorded_needs_kernels_and_changes_nothing(no_kernels):
 def test_every_picture_and_trace_is_drawn_or_needs_kernels(no_kernels):
     runner, drawn = Runner(recorded.begun(RECIPE)), set()
     first = runner.advance(4).frame
-    looks = {name: partial(runner.look_at, SceneChoice(name)) for name in applicable_scenes(first.target, first.method)}
-    looks |= {key: partial(runner.look_at_traces, key) for key in GROUPS.of(first.target, first.method)}
+    looks = {
+        name: partial(runner.look, choice=SceneChoice(name)) for name in applicable_scenes(first.target, first.method)
+    }
+    looks |= {key: partial(runner.look, traces=key) for key in GROUPS.of(first.target, first.method)}
     for name, look in looks.items():
         try:
             look()
             drawn.add(name)
         except NeedsKernels:
-            runner.look_at(SceneChoice())
-            runner.look_at_traces("tv")
+            runner.look(choice=SceneChoice())
+            runner.look(traces="tv")
     assert drawn >= {"posterior", "tv", "kl", "ess", "descent", "step_step_size"}, drawn
 
 

@@ -5,6 +5,7 @@ import json
 import threading
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from pmdviz.lab.race import Race, usual_race
 from tests.lab.threads import drawing, until
 from tests.support.browser import await_that
 from tests.support.own import own_target
-from tests.support.tables import refused
+from tests.support.tables import looped, refused
 
 FEW = {"num_particles": 80}
 RACE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW)], target_options={"num_data": 300}, budget=900)
@@ -38,18 +39,21 @@ async def raced(recipe=RACE, at=0):
         page.stop()
 
 
+def at_rest(page):
+    """Whether no step is under way, of the loop's or of an entrant's own thread."""
+    return not page.live.at_work and all(task.future.done() for task in page.live.runner._turns)
+
+
 async def test_out_of_sight_it_stands_still_and_goes_on_later():
     async with raced(replace(RACE, budget=None)) as page:
         page._act("toggle")
         await until(lambda: page._last.iteration > 3)
         page.look(False)
-        await until(
-            lambda: not page.live.at_work and all(task.future.done() for task in page.live.runner._turns.values())
-        )
-        stood = [session.frame.iteration for session in page.live.runner.race.sessions]
+        await until(lambda: at_rest(page))
+        stood = [session.frame.iteration for session in page.live.runner.sessions]
         for _ in range(20):
             await asyncio.sleep(0)
-        assert [session.frame.iteration for session in page.live.runner.race.sessions] == stood
+        assert [session.frame.iteration for session in page.live.runner.sessions] == stood
         assert not page.screen.ack.keyboard and page.live.playing
         page.look(True)
         await until(lambda: page._last.iteration > sum(stood))
@@ -150,17 +154,18 @@ def to_the_end(runner, rounds=1):
 
 def test_every_step_is_in_lock_step_the_ends_are_those_of_the_recipes_and_more_budget_goes_on():
     runner, ahead = RaceRunner(OF_THREE), []
-    step, lowest = runner.race.step, runner.race._lowest
 
-    def seen(k):
+    def seen(one, step):
         """The others only go on meanwhile: whoever is too far ahead of the last one now was so before."""
-        frame, last = step(k), lowest()
-        ahead.append(0 if last is None else frame.visited - last)
+        step()
+        last = runner.lowest
+        ahead.append(0 if last is None else one.session.frame.visited - last)
 
-    runner.race.step = seen
+    for one in runner.racers:
+        one.step = partial(seen, one, one.step)
     to_the_end(runner)
-    assert len(ahead) > 9 and max(ahead) <= runner.race.bound == 300
-    for recipe, session, tile in zip(OF_THREE.recipes, runner.race.sessions, runner.snapshot().tiles, strict=True):
+    assert len(ahead) > 9 and max(ahead) <= runner.slack == 300
+    for recipe, session, tile in zip(OF_THREE.recipes, runner.sessions, runner.snapshot().tiles, strict=True):
         final = pmdviz.run(recipe, floor=False).final
         assert np.array_equal(final.particles, session.frame.particles)
         assert tile.row["tv"] == final.metrics["tv"] and tile.ended
@@ -202,7 +207,7 @@ def test_a_branch_is_one_more_entrant_whose_recipe_replays_it():
         runner.advance()
     end = to_the_end(runner)[-1]
     runner.visit(3)
-    at = runner.race.sessions[0].frame.iteration
+    at = runner.sessions[0].frame.iteration
     made = runner.branch(0, {"bandwidth": 3.0})
     assert [tile.label for tile in made.tiles][:3] == [tile.label for tile in end.tiles]
     assert made.tiles[3].label == f"pmd:num_particles=80@{at}:bandwidth=3.0"
@@ -230,6 +235,8 @@ def test_an_entrant_leaves_and_the_others_go_on_as_if_it_had_never_been_there():
     for k, tile in enumerate(end.tiles):  # inside the last step of each
         told = json.loads(runner.look_inside(k))
         assert told["iteration"] == tile.iteration and len(told) > 2, tile.label
+    weighted = runner.remove(1)  # without the chain there is one more metric, from now on
+    assert weighted.at == end.at and "ess" not in end.recipe.drawn and np.isfinite(weighted.tiles[0].trace["ess"][-1])
 
 
 def test_a_stopped_race_is_taken_home_as_it_stands_or_whole(tmp_path, monkeypatch):
@@ -311,8 +318,43 @@ def test_cancelled_steps_leave_everybody_where_they_stood_and_a_failure_ends_one
     finally:
         gate.open.set()
     await_that(lambda: not under_way(runner.snapshot()))
-    assert runner.snapshot().tiles[0].visited == runner.race.sessions[0].frame.visited == 0
+    assert runner.snapshot().tiles[0].visited == runner.sessions[0].frame.visited == 0
     gate.fails = True
     end = to_the_end(runner)[-1]
     assert "log_likelihood of target 'gate' is nan" in end.tiles[0].ended
     assert end.tiles[1].visited == 600
+
+
+SMALL = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
+
+
+def advanced(runner, rows):
+    """Everybody steps in turn, without threads, as far as may be."""
+    runner.raise_level(rows)
+    while ready := [one for one in runner.racers if runner.may_step(one)]:
+        min(ready, key=lambda one: one.session.frame.spent).step()
+
+
+@looped("clock, rows, unit, k, beyond", [("data", 60, 1, 1, 180), ("evaluations", 20, 50, 0, 200)])
+def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_the_bound(clock, rows, unit, k, beyond):
+    """A datum costs the 50 particles of pmd 50 evaluations; no step of the other ends beyond the 200 data."""
+    methods = ["pmd:num_particles=50,batch_size=20", f"sgld:batch_size={rows}"]
+    runner = RaceRunner(RaceRecipe.checked(methods, budget=None, clock=clock, **SMALL))
+    for level in range(rows, 6 * rows, rows):
+        advanced(runner, rows)
+        assert runner.spent == [level * unit] * 2
+    for _ in range(20):
+        runner.raise_level(50)
+        while runner.may_step(runner.racers[k]):
+            runner.racers[k].step()
+    assert runner.spent[k] == (level + beyond) * unit and runner.spent[1 - k] == level * unit
+    assert runner.may_step(runner.racers[1 - k])
+
+
+def test_chains_without_data_do_not_wait_for_each_other_at_each_evaluation():
+    runner, steps = RaceRunner(RaceRecipe.checked(["random_walk", "hmc"], target="funnel", budget=300)), 0
+    runner.raise_level(100)
+    while runner.may_step(runner.racers[0]):
+        runner.racers[0].step()
+        steps += 1
+    assert steps > 10

@@ -123,7 +123,7 @@ def test_dots_of_a_single_step_come_from_their_parents_and_what_cannot_be_follow
 
 def test_the_way_back_tells_the_same_step_as_the_way_forward_and_a_swap_that_of_the_other_run(runner):
     runner.wanted.clear()  # nothing plays
-    runner.look_inside(True)
+    runner.look(watched=True)
     forward = [json.loads(runner.advance(1).inside) for _ in range(4)]
     assert [each["iteration"] for each in forward] == [1, 2, 3, 4]
     for expected in reversed(forward[:3]):
@@ -268,12 +268,12 @@ def test_traces_have_every_drawn_frame_and_late_ones_the_measured_before():
     runner = Runner(RECIPE)
     for _ in range(8):
         runner.advance(1)
-    assert runner.look_at_traces("kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
+    assert runner.look(traces="kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
     for _ in range(4):
         snapshot = runner.advance(1)
     assert snapshot.trace["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
     assert np.isfinite([snapshot.trace["kl_forward"], snapshot.trace["kl_reverse"]]).all()
     assert snapshot.trace["kl_reverse"][-1] == snapshot.frame.metrics["kl_reverse"]
     assert snapshot.points.of(["tv"])["iteration"].tolist() == list(range(13))
-    assert runner.look_at_traces("tv").trace["iteration"].tolist() == list(range(13))
+    assert runner.look(traces="tv").trace["iteration"].tolist() == list(range(13))
     assert runner.advance(1).points.of(["kl_forward"])["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11]

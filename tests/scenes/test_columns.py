@@ -15,14 +15,15 @@ from pmdviz.densities.density import Grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Series
-from pmdviz.experiments.race import Race, RaceRecipe
+from pmdviz.export.films import RaceFilm
+from pmdviz.export.options import RaceLook
 from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes import columns as arrays
 from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import axis, chart_columns
 from pmdviz.scenes.columns import density_levels, region_lines
 from pmdviz.scenes.data_columns import BINS, FINE_SIDE, coarse_lines, ground_of, moment, moved, moved_options
-from pmdviz.scenes.race import Difference, Standing, difference, difference_of, race_scene, tile_columns, weighted
+from pmdviz.scenes.race import Difference, difference, difference_of, tile_columns
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
@@ -205,16 +206,10 @@ def test_an_ellipse_holds_68_per_cent_of_its_gaussian():
 
 
 def test_the_difference_of_two_traces_says_who_is_closer_and_is_linear_in_between():
-    recipe = RaceRecipe.checked("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=200)
-    race = Race(recipe, metrics_every=10**6)
-    standings = [Standing(race, k) for k in range(2)]
-    for _ in range(6):
-        race.advance(20)
-        for standing in standings:
-            standing.take()
-    scene = race_scene(race, [one.tile() for one in standings], weighted(one.frame for one in standings))
+    made = pmdviz.race("pmd:num_particles=200,pmd:num_particles=400", "gaussian", budget=120)
+    *_, scene = RaceFilm(made, RaceLook.checked({"every": 20})).scenes()
     found, (one, other) = difference_of(scene), (tile.trace for tile in scene.tiles)
-    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 6
+    assert np.array_equal(one["visited"], other["visited"]) and len(found.x) == 7
     assert np.array_equal(found.x, one["visited"]) and np.array_equal(found.y, other["tv"] - one["tv"])
     lower = [tile.row["tv"] for tile in scene.tiles]
     assert found.closer == found.titles[int(lower[1] < lower[0])]

@@ -6,19 +6,20 @@ import numpy as np
 import pytest
 from matplotlib.colors import to_hex
 
+import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Series
-from pmdviz.experiments.race import Race, RaceRecipe
 from pmdviz.export.figure import Box, FigureLayout, PicturePanel
-from pmdviz.export.options import Look, spelled_out
+from pmdviz.export.films import RaceFilm
+from pmdviz.export.options import Look, RaceLook, spelled_out
 from pmdviz.pictures import Picture, tick_words
 from pmdviz.scenes import style
 from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.columns import Tiling, placed
 from pmdviz.scenes.data_columns import data_picture, moment
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, density_picture, kl_picture, triangle_picture
-from pmdviz.scenes.race import Standing, cut, difference_of, difference_picture, race_scene, race_traces_picture, span
+from pmdviz.scenes.race import cut, difference_of, difference_picture, race_traces_picture
 from pmdviz.scenes.stage import SCENES, stage_picture
 from pmdviz.scenes.trace_columns import GROUPS, step_marks, traces_axes
 from pmdviz.scenes.trace_columns import traces_picture as run_traces
@@ -123,12 +124,7 @@ def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_a
 
 
 def test_each_particle_is_drawn_in_its_own_tile_and_drawing_twice_changes_nothing():
-    race = Race(RaceRecipe.checked(["pmd", "svi", "gibbs"], budget=500))
-    standings = [Standing(race, k) for k in range(3)]
-    for session, standing in zip(race.sessions, standings, strict=True):
-        session.advance(2)
-        standing.take()
-    made = race_scene(race, [standing.tile() for standing in standings], None)
+    made = RaceFilm(pmdviz.race(["pmd", "svi", "gibbs"], budget=200), RaceLook.defaults()).last_scene()
     view = RaceTiles()
     view.draw(made)
     assert view.tiling == Tiling(3, 3) and view.figure.styles["aspect-ratio"]
@@ -315,15 +311,10 @@ def traces():
 
 
 def races():
-    race = Race(RaceRecipe.checked("pmd:num_particles=50,pmd:num_particles=100", "gaussian", budget=100))
-    standings = [Standing(race, k) for k in range(2)]
-    for _ in range(3):
-        race.advance(20)
-        for standing in standings:
-            standing.take()
-    scene = race_scene(race, [one.tile() for one in standings], None)
+    made = pmdviz.race("pmd:num_particles=50,pmd:num_particles=100", "gaussian", budget=60)
+    scene = RaceFilm(made, RaceLook.checked({"every": 20})).last_scene()
     rows, metric = [tile.trace for tile in scene.tiles], scene.recipe.shown[0]
-    yield race_traces_picture(rows, metric, "visited", 100.0, span(metric, rows, 0.1), 0.1)
+    yield race_traces_picture(rows, metric, "visited", 0.1, 100)
     yield difference_picture(difference_of(scene), "visited", 100.0)
 
 

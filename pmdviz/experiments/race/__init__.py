@@ -1,176 +1,34 @@
-"""Races: several methods on one target and one budget, in lock step or run by run over many seeds."""
+"""Races: several methods on one target and one budget, run by run over many seeds."""
 
 from __future__ import annotations
 
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import EllipsisType
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import written
-from pmdviz.engine.session import MEMORY_CAP, Session
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_function
 from pmdviz.experiments import grouped
-from pmdviz.experiments.race.recipe import DATA, SHORT, Entrant, RaceRecipe, each_costs
+from pmdviz.experiments.race.recipe import DATA, SHORT, Entrant, RaceRecipe
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.metrics.divergences import modes
 from pmdviz.targets import Target
 
-# In lock step by what counts against the budget.
 
-
-class Alone(NamedTuple):
-    """A run that only goes forward."""
-
-    session: Session
-
-    def step(self) -> Frame:
-        """One iteration."""
-        return self.session.advance(1)
-
-
-SLACK = 20  # evaluations: chains without data would wait for each other at each one
-
-
-class Race:
-    """One run for each entrant; all have the same target, budget and first seed; may be empty.
-
-    The method that has visited least always steps; others only while at most N data, or 20 evaluations, ahead of it.
-    So those who have a next step are never further apart than `bound`: one step over all the data, be it longer than N
-    (one of `hmc` goes through them several times). By evaluations N data are what they cost the entrant with the most
-    particles (`RaceRecipe.each_costs`). Different entrants may be stepped by different threads at once.
-
-    Parameters
-    ----------
-    recipe : RaceRecipe
-    metrics_every, memory_cap : as in `Session`
-    enter : function of a session that gives the run of an entrant, with its present `session` and `step()`
-    """
-
-    def __init__(
-        self,
-        recipe: RaceRecipe,
-        metrics_every: int | None = None,
-        memory_cap: int = MEMORY_CAP,
-        enter: Callable[[Session], Any] = Alone,
-    ) -> None:
-        self.recipe, self.budget = recipe, recipe.budget  # the budget may be extended
-        self.runs = [enter(Session(one, metrics_every, memory_cap)) for one in recipe.recipes]
-        self.level = 0  # every entrant goes on until so much is spent
-        self.bound = self.slack = max(SLACK, recipe.target.num_data * recipe.each_costs)
-        self._failed: dict[int, tuple[int, str]] = {}  # by the id of a run: the iteration where it stopped, and why
-        self._lock = threading.Lock()
-
-    @property
-    def sessions(self) -> list[Session]:
-        """The session of each entrant."""
-        return [run.session for run in self.runs]
-
-    @property
-    def visited(self) -> list[int]:
-        """Observations used by each entrant."""
-        return [session.frame.visited for session in self.sessions]
-
-    @property
-    def spent(self) -> list[int]:
-        """What each entrant has used of its budget: observations used, or evaluations."""
-        return [session.frame.spent for session in self.sessions]
-
-    @property
-    def done(self) -> bool:
-        """Whether no entrant has a next step."""
-        return not any(self._active(k) for k in range(len(self.runs)))
-
-    def stop_reason(self, k: int) -> str:
-        """Why entrant k has no next step, in words; "" while it has one."""
-        session = self.runs[k].session
-        return self._failure(k) or session.ended or ("the budget is used up" if session.done else "")
-
-    def _failure(self, k: int) -> str:
-        at, words = self._failed.get(id(self.runs[k]), (-1, ""))
-        return words if at == self.runs[k].session.frame.iteration else ""
-
-    def raise_level(self, rows: int) -> None:
-        """Let every entrant visit `rows` more data, or spend their cost, as far as the slowest one lets them.
-
-        Raises InputError.
-        """
-        if rows < 1:
-            raise InputError(f"rows must be at least 1; got {rows}")
-        lowest, more = self._lowest(), rows * self.recipe.each_costs
-        if lowest is not None:
-            self.level = min(max(self.level, lowest) + more, lowest + max(more, self.slack))
-
-    def may_step(self, k: int) -> bool:
-        """Whether entrant k may do a step now."""
-        lowest, mine = self._lowest(), self.runs[k].session.frame.spent
-        if lowest is None or not self._active(k) or mine >= self.level:
-            return False
-        return mine == lowest or mine + self._next_cost(k) <= lowest + self.slack
-
-    def step(self, k: int) -> Frame:
-        """One iteration of entrant k. A failure ends this entrant alone, at its last good frame."""
-        before = self.runs[k].session.frame
-        try:
-            frame = self.runs[k].step()
-        except TargetError as error:
-            self.fail(k, str(error))
-            return before
-        with self._lock:
-            self.bound = max(self.bound, frame.spent - before.spent)
-        return frame
-
-    def fail(self, k: int, words: str) -> None:
-        """Let entrant k end where it stands, with the reason in words."""
-        self._failed[id(self.runs[k])] = self.runs[k].session.frame.iteration, f"it stopped: {words}"
-
-    def join(self, one: Entrant, run: Any) -> None:
-        """One more entrant, whose run is as far as the others."""
-        self.recipe = self.recipe.with_entrants([*self.recipe.entrants, one])
-        self.runs.append(run)
-
-    def leave(self, k: int) -> None:
-        """The race goes on without entrant k."""
-        self.recipe = self.recipe.without(k)
-        self._failed.pop(id(self.runs.pop(k)), None)
-
-    def extend(self, more: int) -> None:
-        """Give every entrant `more` to spend. Raises InputError for a race without a budget."""
-        for session in self.sessions:
-            session.extend(more)
-        self.budget = self.sessions[0].recipe.budget
-
-    def advance(self, rows: int) -> list[Frame]:
-        """Let every entrant visit `rows` more data, or spend their cost, in lock step; the entrants' frames."""
-        self.raise_level(rows)
-        while stepped := [k for k in range(len(self.runs)) if self.may_step(k)]:
-            self.step(min(stepped, key=lambda k: self.runs[k].session.frame.spent))
-        return [session.frame for session in self.sessions]
-
-    def _active(self, k: int) -> bool:
-        return not self._failure(k) and not self.runs[k].session.done
-
-    def _lowest(self) -> int | None:
-        """The least that an entrant with a next step has spent."""
-        return min((v for k, v in enumerate(self.spent) if self._active(k)), default=None)
-
-    def _next_cost(self, k: int) -> int:
-        """Rows of the next batch, what the next step visits at least; of evaluations as many as the last one took."""
-        session = self.runs[k].session
-        if self.recipe.budget_unit != DATA and session.frame.info is not None:
-            return session.frame.info.cost.evaluations
-        given = session.frame.state, session.knobs, session.target.num_data
-        return each_costs(session.recipe) * session.method.batch_size(*given)
+def stop_reason(session: Session) -> str:
+    """Why a run has no next step, in words; "" while it has one."""
+    return (session.ended or "the budget is used up") if session.done else ""
 
 
 # What came out of a race: a row for each entrant and seed, and a summary over the seeds.

@@ -256,7 +256,7 @@ class RaceRecipe(of_run.Portable):
         points = checked_whole("points", points, 0, MAX_POINTS)
         unit = of_run.checked_unit(clock, made, "clock")
         recipe = cls(found, made, numbers, None, points, of_run.checked_versions(made_with or versions()), unit)
-        usual = recipe.usual_budget  # who cannot race on the target is refused here
+        usual = recipe.default_budget  # who cannot race on the target is refused here
         if budget is not None:
             budget = usual if budget is ... else checked_whole("budget", budget, 1, MAX_BUDGET)
         return replace(recipe, budget=budget)
@@ -283,7 +283,7 @@ class RaceRecipe(of_run.Portable):
         return max((each_costs(one) for one in self.recipes), default=1)
 
     @property
-    def usual_budget(self) -> int:
+    def default_budget(self) -> int:
         """The default budget: in evaluations the cost of as many data for the dearest entrant."""
         return min(MAX_BUDGET, usual_rows(self.target) * self.each_costs)
 
@@ -304,6 +304,11 @@ class RaceRecipe(of_run.Portable):
         ordered = sorted(self.metrics, key=lambda metric: not metric.ranks)
         known = bool(ordered) and ordered[0].ranks
         return tuple((ordered if known else [metric for metric in METRICS.values() if metric.ranks])[:2])
+
+    @property
+    def drawn(self) -> tuple[str, ...]:
+        """The names of these two, and of all metrics that traces may show."""
+        return tuple(dict.fromkeys(metric.name for metric in (*self.shown, *self.metrics)))
 
     def with_entrants(self, methods: Sequence[Any]) -> RaceRecipe:
         """The race with other entrants, or without any; `recipes` shows whether they can race. Raises InputError."""

@@ -169,8 +169,8 @@ def check_knobs(knobs: MethodKnobs, target: Target) -> None:
         raise InputError(f"{name} {reason}", name, f"{label_of(knobs, name)} {reason}")
 
 
-def usual_budget(recipe: Recipe) -> int:
-    """The default budget of a recipe like this, as far as this server allows."""
+def usual_budget(recipe: Recipe | RaceRecipe) -> int:
+    """The default budget of a run or a race like this, as far as this server allows."""
     most = limit("max_budget")
     return recipe.default_budget if most is None else min(recipe.default_budget, most)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,100 +15,7 @@ from pmdviz.methods import MethodKnobs
 from pmdviz.scenes import trace_columns
 from pmdviz.scenes.columns import EMPTY_LINE
 from pmdviz.scenes.stage import Pair, Scene
-from pmdviz.scenes.trace_columns import Mark
-
-# The points of a page's traces: the measured history, and every frame that was drawn between its rows.
-
-CLOCKS_FIRST = ("iteration", *(clock for clock in trace_columns.CLOCKS if clock != "iteration"))
-MAX_ROWS = 8_000  # of drawn frames; beyond that only where a trace turns, in half as many
-ROOM = 256  # rows at first
-
-
-class Points(NamedTuple):
-    """The history of a run and the frames drawn so far: a copy for the pictures."""
-
-    names: tuple[str, ...]
-    history: Mapping[str, np.ndarray]
-    drawn: np.ndarray  # (n, names), by iteration
-    asked: np.ndarray  # (n, names), 1 for computed values, else 0: traces that are not shown are not computed
-
-    def of(self, metrics: Iterable[str]) -> dict[str, np.ndarray]:
-        """The clocks and these, at the history's rows and at the drawn frames between them that have these.
-
-        A metric that the run has in neither is left out.
-        """
-        names = [*CLOCKS_FIRST, *(name for name in metrics if self._has(name))]
-        places = [self.names.index(name) for name in names]
-        between = (self.asked[:, places] > 0).all(axis=1) & ~np.isin(self.drawn[:, 0], self.history["iteration"])
-        pairs = zip(names, self.drawn[between][:, places].T, strict=True)
-        whole = {name: np.append(trace_columns.column(self.history, name), values) for name, values in pairs}
-        order = np.argsort(whole["iteration"], kind="stable")
-        found = {name: values[order] for name, values in whole.items()}
-        found["seconds"] = np.maximum.accumulate(found["seconds"])  # a step that was made twice has two times
-        return found
-
-    def _has(self, name: str) -> bool:
-        return name in self.history or bool(np.isfinite(self.drawn[:, self.names.index(name)]).any())
-
-
-class PageTrace:
-    """The drawn frames of a run, in rising order. The history of the run itself has other rows."""
-
-    def __init__(self) -> None:
-        self._names = (*CLOCKS_FIRST, *trace_columns.COLUMNS)
-        self._room = np.empty((2, ROOM, len(self._names)))  # values, and whether they were asked for
-        self._length = 0
-        self._recipe: Recipe | None = None
-
-    def copy(self) -> PageTrace:
-        """Another one with the same frames."""
-        twin = PageTrace()
-        twin._room, twin._length, twin._recipe = self._room.copy(), self._length, self._recipe
-        return twin
-
-    def put(self, frame: Frame, recipe: Recipe, due: Collection[str]) -> None:
-        """A frame of the run of `recipe` was drawn; frames drawn after it, or of another run, are dropped.
-
-        `due`: the columns that it has a value for, besides the clocks.
-        """
-        self._follow(recipe)
-        self._cut(frame.iteration)
-        asked = [name in CLOCKS_FIRST or name in due for name in self._names]
-        pairs = zip(self._names, asked, strict=True)
-        row = [trace_columns.value_of(frame, name) if wanted else np.nan for name, wanted in pairs]
-        if self._length == self._room.shape[1]:
-            self._room = np.concatenate([self._room, np.empty_like(self._room)], axis=1)
-        self._room[:, self._length] = row, asked
-        self._length += 1
-        if self._length > MAX_ROWS:
-            left = trace_columns.extremes(self._rows[:, len(CLOCKS_FIRST) :].T, MAX_ROWS // 2)
-            self._room, self._length = self._room[:, left], len(left)
-
-    @property
-    def _rows(self) -> np.ndarray:
-        return self._room[0, : self._length]
-
-    def _cut(self, iteration: float) -> None:
-        """Drop frames drawn at `iteration` and after it."""
-        left = int(np.searchsorted(self._rows[:, 0], iteration))
-        if left < self._length:
-            self._room, self._length = self._room.copy(), left  # arrays handed out do not change
-
-    def _follow(self, recipe: Recipe) -> None:
-        """Drop frames drawn since the first change of knobs that is not in both recipes; all, of another start."""
-        before, self._recipe = self._recipe, recipe
-        if before is None or before is recipe:
-            return
-        if before.until(0, None) != recipe.until(0, None):
-            self._cut(0)
-        every = *before.changes, *recipe.changes
-        common = [one for one in before.changes if one in recipe.changes]
-        self._cut(min((one[0] for one in every if one not in common), default=np.inf))
-
-    def points(self, history: Mapping[str, np.ndarray]) -> Points:
-        """All of them, and the history; both are read only from here on."""
-        return Points(self._names, history, *self._room[:, : self._length])
-
+from pmdviz.scenes.trace_columns import Mark, RunTrace, TracePoints
 
 # The time line.
 
@@ -123,9 +30,9 @@ class Timeline:
     the same bits, independently of where they were viewed before. Once it has come as far as the head, it is the head.
     """
 
-    def __init__(self, session: Session, events: Iterable[Mark] = (), trace: PageTrace | None = None) -> None:
+    def __init__(self, session: Session, events: Iterable[Mark] = (), trace: RunTrace | None = None) -> None:
         self.head = self.session = session
-        self.trace = trace or PageTrace()
+        self.trace = trace or RunTrace()
         self._events = [*events]
 
     @property
@@ -207,7 +114,7 @@ class Timeline:
         self.head.shrink(memory_cap)
         self.session.shrink(memory_cap)
 
-    def points(self, due: Collection[str] | None = None) -> Points:
+    def points(self, due: Collection[str] | None = None) -> TracePoints:
         """The points of the traces of the whole run so far; with `due` the present frame of the head is one of them."""
         if due is not None and not self.behind:
             self.trace.put(self.head.frame, self.head.recipe, due)
@@ -247,7 +154,7 @@ class GhostMoment(NamedTuple):
     iteration: int
     name: str  # in the legend
     approximate: dict[str, np.ndarray]  # x, y of the contours of its q, as of `StageColumns`
-    points: Points  # of its traces
+    points: TracePoints  # of its traces
     words: str  # what differs, and how far each is from the exact posterior
     recipe: Recipe
     late: bool  # whether it is still to come to the iteration that is shown

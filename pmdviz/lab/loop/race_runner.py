@@ -18,15 +18,17 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET
-from pmdviz.engine.session import MEMORY_CAP
+from pmdviz.engine.session import MEMORY_CAP, Session
 from pmdviz.errors import InputError, failed_step_words
-from pmdviz.experiments.race import Race, RaceRecipe, RaceResult, mode_masses, row
+from pmdviz.experiments.race import RaceRecipe, RaceResult, mode_masses, row, stop_reason
+from pmdviz.experiments.race.recipe import DATA, each_costs
 from pmdviz.kernels.pool import Cancelled, CancelToken, cancellable, current_token
 from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.past import Timeline
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import Again, Task, Tell, pool_for
-from pmdviz.scenes.race import ANY_SCENE, RaceScene, Standing, Tile, race_scene, scene_of, weighted
-from pmdviz.scenes.stage import SceneChoice
+from pmdviz.scenes.race import ANY_SCENE, RaceScene, Tile, race_scene, scene_of, tile_of, weighted
+from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.style import MOST_ENTRANTS
 
 KEPT_BYTES = MEMORY_CAP // MOST_ENTRANTS  # of an entrant's places to come back to
@@ -34,107 +36,184 @@ ROWS = 100  # data of one round, or what they cost in evaluations
 PATIENCE_S = 0.15  # a frame is drawn without those who need longer
 SHARE_S = 0.1  # one entrant's turn: several iterations only while they take less than this
 TABLE_S = 0.4  # metrics for the table or for exports alone are not measured 20 times per second
+SLACK = 20  # evaluations: chains without data would wait for each other at each one
+
+
+class Racer:
+    """An entrant of a race: its run and its present tile. It keeps its name when others leave."""
+
+    shown: tuple[Tile, Frame]
+    turn: Task[tuple[Tile, Frame]] | None = None  # its steps that are under way
+    masses: list[float] | None = None  # of the modes
+    measured = -np.inf  # when these were
+
+    def __init__(self, name: str, line: Timeline) -> None:
+        self.name, self.run = name, Runner(line.session, own_budget=True)
+        self.run.past.line = line
+        self._failed = -1, ""  # the iteration at which a step failed, and how
+
+    @property
+    def session(self) -> Session:
+        """At the moment that is shown."""
+        return self.run.session
+
+    @property
+    def ended(self) -> str:
+        """Why it has no next step, in words; "" while it has one."""
+        at, words = self._failed
+        return words if at == self.session.frame.iteration else stop_reason(self.session)
+
+    def step(self) -> None:
+        """One iteration. A failure ends this entrant alone, at its last good frame. Raises Cancelled."""
+        try:
+            self.run.step()
+        except Cancelled:
+            raise
+        except Exception as error:  # a target's own function may raise anything
+            self._failed = self.session.frame.iteration, f"it stopped: {failed_step_words(error)}"
 
 
 class RaceRunner:
     """Owns a race. Its methods are called by one thread at a time and never on the event loop.
 
-    Raises InputError for a race that this server does not allow.
+    The method that has spent least always steps; others only while at most `slack` ahead of it: N data, or 20
+    evaluations. So those who have a next step are never further apart than that, or than one longer step (one of `hmc`
+    goes through the data several times). By evaluations N data are what they cost the entrant with the most particles
+    (`RaceRecipe.each_costs`). A race may be empty. Raises InputError for a race that this server does not allow.
     """
 
     is_recorded = False
+    foretold = 0.0  # CPU seconds that the live loop's own job may take: entrants have threads of their own
 
     def __init__(
         self, recipe: RaceRecipe, choice: SceneChoice = ANY_SCENE, traces: frozenset[str] = frozenset()
     ) -> None:
         self.choice, self.traces = choice, traces  # metrics of every frame; the table has others
-        self.race = Race(limits.check_race(recipe), MAX_BUDGET, KEPT_BYTES, partial(Runner, own_budget=True))
-        self.names = [one.label for one in recipe.entrants]  # each keeps its own when others leave
-        self._furthest = 0  # the highest level that the race has come to
+        self.recipe = limits.check_race(recipe)
+        sessions = [Session(one, MAX_BUDGET, KEPT_BYTES) for one in recipe.recipes]
+        pairs = zip(recipe.entrants, sessions, strict=True)
+        self.racers = [Racer(one.label, Timeline(session)) for one, session in pairs]
+        self.level = self._furthest = 0  # everybody goes on until so much is spent; the highest so far
+        self.slack = max(SLACK, recipe.target.num_data * recipe.each_costs)
         self.wanted = threading.Event()  # cleared by Pause: turns end after the present iteration
         self.wanted.set()
-        self._turns: dict[int, Task] = {}  # of the entrants whose steps are under way
-        self._watched: int | None = None  # the entrant whose steps somebody sees from the inside
-        self._measured: dict[int, tuple[float, list[float] | None]] = {}
-        self._standings = [Standing(self.race, k, choice) for k in range(len(self._runs))]
-        self._shown = [self._tile(k) for k in range(len(self._standings))]
+        self.watched: str | None = None  # name of the entrant whose steps somebody sees from the inside
+        self._again()
+
+    # In lock step by what counts against the budget
 
     @property
-    def _runs(self) -> list[Runner]:
-        return self.race.runs
+    def sessions(self) -> list[Session]:
+        """The session of each entrant."""
+        return [one.session for one in self.racers]
 
     @property
-    def foretold(self) -> float:
-        """CPU seconds that the live loop's own job may take: entrants have threads of their own."""
-        return 0.0
+    def spent(self) -> list[int]:
+        """What each entrant has used of its budget: observations used, or evaluations."""
+        return [session.frame.spent for session in self.sessions]
+
+    @property
+    def budget(self) -> int | None:
+        """What each may spend."""
+        return self.sessions[0].recipe.budget if self.racers else self.recipe.budget
+
+    @property
+    def lowest(self) -> int | None:
+        """The least that an entrant with a next step has spent."""
+        return min((one.session.frame.spent for one in self.racers if not one.ended), default=None)
+
+    @property
+    def _round(self) -> int:
+        return ROWS * self.recipe.each_costs
 
     @property
     def iteration(self) -> int:
         """Rounds so far."""
-        return self.race.level // self._round
+        return self.level // self._round
 
-    @property
-    def last(self) -> int:
-        """The round that the race has come to; the one that is shown may be before it."""
-        return max(self._furthest, self.race.level) // self._round
+    def raise_level(self, rows: int) -> None:
+        """Let every entrant visit `rows` more data, or spend their cost, as far as the slowest one lets them."""
+        lowest, more = self.lowest, rows * self.recipe.each_costs
+        if lowest is not None:
+            self.level = min(max(self.level, lowest) + more, lowest + max(more, self.slack))
 
-    @property
-    def _round(self) -> int:
-        return ROWS * self.race.recipe.each_costs
+    def may_step(self, one: Racer) -> bool:
+        """Whether an entrant may do a step now."""
+        lowest, mine = self.lowest, one.session.frame.spent
+        if lowest is None or one.ended or mine >= self.level:
+            return False
+        return mine == lowest or mine + self._next_cost(one.session) <= lowest + self.slack
+
+    def _next_cost(self, session: Session) -> int:
+        """Rows of the next batch, what the next step visits at least; of evaluations as many as the last one took."""
+        if self.recipe.budget_unit != DATA and session.frame.info is not None:
+            return session.frame.info.cost.evaluations
+        given = session.frame.state, session.knobs, session.target.num_data
+        return each_costs(session.recipe) * session.method.batch_size(*given)
+
+    # Moments
 
     def snapshot(self) -> RaceScene:
         """The present moment, with the steps that have ended meanwhile."""
         self._gather()
-        tiles = self._tiles
-        for k, task in self._turns.items():
-            tiles[k] = tiles[k]._replace(waited=task.seconds, share=task.token.share)
-        made = race_scene(self.race, tiles, self.weighted, self.choice)
-        k, inside = self._watched, ""
-        if k is not None and k not in self._turns:
-            inside = self._told(k, playing=self.wanted.is_set() and not made.done)
-        changed = tuple((spent // self._round, tile.title) for tile in tiles for spent in tile.changed)
-        here = made._replace(at=self.iteration, last=self.last, changed=changed)
-        return here._replace(inside=inside, watched=k is not None, names=tuple(self.names))
+        tiles = [one.shown[0] for one in self.racers]
+        for k, one in enumerate(self.racers):
+            if one.turn is not None:
+                tiles[k] = tiles[k]._replace(waited=one.turn.seconds, share=one.turn.token.share)
+        made = race_scene(self.recipe, self.budget, tiles, self.weighted, self._drawn_as)
+        watched = next((one for one in self.racers if one.name == self.watched), None)
+        seen = watched is not None and watched.turn is None
+        return made._replace(
+            at=self.iteration,
+            last=max(self._furthest, self.level) // self._round,
+            changed=tuple((getattr(m, tile.clock) // self._round, tile.title) for tile in tiles for m in tile.changed),
+            inside=self._told(watched, self.wanted.is_set() and not made.done) if seen else "",
+            watched=watched is not None,
+            names=tuple(one.name for one in self.racers),
+        )
 
     def place(self, name: str) -> int:
         """Where an entrant of `RaceScene.names` is now. Raises InputError where it has left the race."""
-        if name not in self.names:
+        names = [one.name for one in self.racers]
+        if name not in names:
             raise InputError("this method is no longer in the race; add it again")
-        return self.names.index(name)
+        return names.index(name)
 
     @property
     def weighted(self) -> Frame | None:
         """The frame whose floors are shown."""
-        return weighted(frame for _, frame in self._shown)
+        return weighted(one.shown[1] for one in self.racers)
 
     @property
-    def _tiles(self) -> list[Tile]:
-        return [tile for tile, _ in self._shown]
+    def _drawn_as(self) -> tuple[Scene, Pair]:
+        return scene_of(self.recipe, self.choice)
+
+    @property
+    def _turns(self) -> list[Task[tuple[Tile, Frame]]]:
+        return [turn for one in self.racers if (turn := one.turn) is not None]
 
     def advance(self, rounds: int = 1) -> RaceScene:
         """Take every entrant so many rounds on, as far as the lock step allows, without waiting for a slow step."""
-        rows = rounds * ROWS
         if not self._turns:
-            self.race.raise_level(rows)
-        for k in range(len(self._shown)):
-            if k not in self._turns and self.race.may_step(k):
-                pool = pool_for(self._runs[k].foretold)
-                self._turns[k] = Task[tuple[Tile, Frame]]().begin(pool, partial(self._turn, k))
+            self.raise_level(rounds * ROWS)
+        for one in self.racers:
+            if one.turn is None and self.may_step(one):
+                one.turn = Task[tuple[Tile, Frame]]().begin(pool_for(one.run.foretold), partial(self._turn, one))
         if self._turns:
-            wait([task.future for task in self._turns.values()], timeout=PATIENCE_S)
+            wait([task.future for task in self._turns], timeout=PATIENCE_S)
             self._gather()
         if self._turns:  # a slow one: the others go on to the bound
-            self.race.raise_level(rows)
+            self.raise_level(rounds * ROWS)
         return self.snapshot()
 
     def visit(self, rounds: int, roughly: bool = False) -> RaceScene:
         """Everybody at another round of the race so far; roughly: near it where the way there takes long."""
         self._stop()
-        self._furthest = max(self._furthest, self.race.level)
-        self.race.level = level = min(max(0, rounds) * self._round, self._furthest)
-        for run, standing in zip(self._runs, self._standings, strict=True):
-            line = run.past.line
-            line.visit(line.last if level == self._furthest else standing.iteration_at(level), roughly)
+        self._furthest = max(self._furthest, self.level)
+        self.level = level = min(max(0, rounds) * self._round, self._furthest)
+        for one in self.racers:
+            line = one.run.past.line
+            line.visit(line.last if level == self._furthest else one.shown[0].iteration_at(level), roughly)
             while not roughly and line.behind and line.session.frame.spent < level:
                 line.advance()
         return self._again()
@@ -142,34 +221,29 @@ class RaceRunner:
     def branch(self, k: int, values: Mapping[str, Any]) -> RaceScene:
         """One more entrant: k from here on with other knobs. Raises InputError and changes nothing."""
         self._stop()
-        if len(self._runs) >= MOST_ENTRANTS:
+        if len(self.racers) >= MOST_ENTRANTS:
             raise InputError(f"a race on a page has at most {MOST_ENTRANTS} methods; remove one first")
-        left, line = self.race.recipe.entrants[k], self._runs[k].past.line.branched()
+        left, line = self.recipe.entrants[k], self.racers[k].run.past.line.branched()
         session, at = line.session, line.last
         wanted = session.knobs.replaced(**values)
         limits.check_knobs(wanted, session.target)
         session.set_all(wanted)
         started = {**left.knobs, **values} if at == 0 else left.knobs
-        made = Runner(session, own_budget=True)
-        made.past.line = line
-        self.race.join(replace(left, knobs=started, changes=session.recipe.changes), made)
-        name = self.race.recipe.entrants[-1].label
-        while name in self.names:  # the label of one before it, whose own has become shorter
+        made = replace(left, knobs=started, changes=session.recipe.changes)
+        self.recipe = self.recipe.with_entrants([*self.recipe.entrants, made])
+        name = self.recipe.entrants[-1].label
+        while name in [one.name for one in self.racers]:  # the label of one before it, whose own has become shorter
             name += "'"
-        self.names.append(name)
-        self._standings.append(Standing(self.race, len(self._standings), self.choice))
-        self._standings[-1].branch_of(self._standings[k])
-        self._shown.append(self._shown[k])
+        self.racers.append(Racer(name, line))
         return self._again()
 
     def remove(self, k: int) -> RaceScene:
-        """The race without entrant k, at the same moment."""
+        """The race without entrant k, at the same moment; without any entrant at its start."""
         self._stop()
-        self.race.leave(k)
-        del self._standings[k], self._shown[k], self.names[k]
-        for at, one in enumerate(self._standings):
-            one.k = at
-        self._watched = None
+        self.recipe = self.recipe.without(k)
+        del self.racers[k]
+        if not self.racers:
+            self.level = self._furthest = 0
         return self._again()
 
     def go(self, rounds: int) -> RaceScene | Again:
@@ -177,120 +251,106 @@ class RaceRunner:
 
         Raises Cancelled.
         """
-        seconds = sum(session.frame.seconds for session in self.race.sessions)
-        if self.iteration >= rounds or self.race.done or seconds > limits.most_replay_s():
+        seconds = sum(session.frame.seconds for session in self.sessions)
+        if self.iteration >= rounds or self.lowest is None or seconds > limits.most_replay_s():
             return self.visit(rounds)
         (current_token() or CancelToken()).check(self.iteration / rounds)
-        self.race.advance(ROWS)
-        self._shown = [self._tile(k) for k in range(len(self._standings))]
+        self.raise_level(ROWS)
+        while ready := [one for one in self.racers if self.may_step(one)]:
+            min(ready, key=lambda one: one.session.frame.spent).step()
+        for one in self.racers:
+            one.shown = self._tile(one)
         return Again()
 
     def look_inside(self, k: int) -> str:
         """JSON of what the last step of entrant k is made of, as `scenes.inside`."""
         self._stop()
-        return self._told(k, playing=False)
+        return self._told(self.racers[k], playing=False)
 
-    def _told(self, k: int, playing: bool) -> str:
-        run = self._runs[k]
-        run.inside.on = True
-        return run.inside.told(run.session, *scene_of(self.race, self.choice), playing)
-
-    def watch(self, name: str | None) -> RaceScene:
-        """The present moment, and from now on each, with the inside of an entrant's last step; None: of no step."""
-        for run in self._runs:
-            run.inside.on = False
-        self._watched = self.names.index(name) if name in self.names else None
-        return self.snapshot()
+    def _told(self, one: Racer, playing: bool) -> str:
+        one.run.watched = True
+        return one.run.inside.told(one.session, *self._drawn_as, playing)
 
     def _stop(self) -> None:
         """Have every step under way end; who did not come to its end stays at its last frame."""
         self.cancel()
-        wait([task.future for task in self._turns.values()])
+        wait([task.future for task in self._turns])
         self._gather()
 
     def _again(self) -> RaceScene:
         """The present moment, measured and drawn again."""
-        self._measured.clear()
+        for one in self.racers:
+            one.measured = -np.inf
         return self._drawn()
 
-    def look_at(self, choice: SceneChoice) -> RaceScene:
-        """Another picture of the same moment; who is stepping shows it when the step is done."""
-        self.choice = choice
-        for standing in self._standings:
-            standing.choice = choice
-        return self._drawn()
+    def look(self, **wanted: SceneChoice | frozenset[str] | str | None) -> RaceScene:
+        """The same moment, looked at in another way; who is stepping shows it when the step is done.
 
-    def look_at_traces(self, names: frozenset[str]) -> RaceScene:
-        """The same moment, and from now on every drawn frame, with these metrics, as far as the race has them."""
-        self.traces = names
+        `choice`: of a scene. `traces`: the names of metrics that from now on every drawn frame has. `watched`: the name
+        of the entrant whose last step is shown from the inside.
+        """
+        vars(self).update(wanted)
         return self._drawn()
 
     def _drawn(self) -> RaceScene:
         """The present moment, with the tiles of who is not stepping drawn again."""
         self._gather()
-        self._shown = [shown if k in self._turns else self._tile(k) for k, shown in enumerate(self._shown)]
+        for one in self.racers:
+            if one.turn is None:
+                one.shown = self._tile(one)
         return self.snapshot()
 
     def cancel(self) -> None:
         """Stop every step that is under way, from any thread; the entrants stay at their last frames."""
-        for task in list(self._turns.values()):
+        for task in self._turns:
             task.token.cancel()
 
     def extend(self, more: int) -> RaceScene:
         """Give every entrant more to spend."""
-        if self._shown and self.race.budget is not None:
-            limits.check_budget(self.race.budget + more)
-            self.race.extend(more)
-            for run in self._runs:
-                run.past.limit(run.session.recipe.budget)
+        if self.budget is not None:
+            limits.check_budget(self.budget + more)
+            for one in self.racers:
+                one.session.extend(more)
+                one.run.past.limit(one.session.recipe.budget)
         return self._drawn()
 
     def result(self) -> RaceResult:
         """The race as it was drawn last, for export; an endless one ends there. Raises InputError."""
-        tiles, seed = self._tiles, self.race.recipe.seeds[0]
-        if not tiles:
+        if not self.racers:
             raise InputError("add a method first: there is nothing to export")
-        budget = self.race.budget or max(1, *(tile.spent for tile in tiles))
-        rows = [row(tile.label, seed, frame, mode_masses(frame)) for tile, frame in self._shown]
-        histories = {(tile.label, seed): dict(tile.trace) for tile in tiles}
-        racing = [tile.spent for tile in tiles if not tile.ended]
-        started = racing and any(tile.iteration for tile in tiles)  # at the very start it is all ahead
+        seed, shown = self.recipe.seeds[0], [one.shown for one in self.racers]
+        budget = self.budget or max(1, *(tile.spent for tile, _ in shown))
+        rows = [row(tile.label, seed, frame, mode_masses(frame)) for tile, frame in shown]
+        histories = {(tile.label, seed): tile.trace for tile, _ in shown}
+        racing = [tile.spent for tile, _ in shown if not tile.ended]
+        started = racing and any(tile.iteration for tile, _ in shown)  # at the very start it is all ahead
         stands_at = max(1, min(racing)) if started else None
-        return RaceResult(replace(self.race.recipe, budget=budget), rows, histories, stands_at)
+        return RaceResult(replace(self.recipe, budget=budget), rows, histories, stands_at)
 
-    def _turn(self, k: int, _: Tell) -> tuple[Tile, Frame]:
-        """Entrant k's iterations of this frame, and what there is to show of it then."""
+    def _turn(self, one: Racer, _: Tell) -> tuple[Tile, Frame]:
+        """The iterations of an entrant in this frame, and what there is to show of it then."""
         began = time.perf_counter()
-        while self.race.may_step(k):
-            try:
-                self.race.step(k)
-            except Cancelled:
-                raise
-            except Exception as error:  # a target's own function may raise anything
-                self.race.fail(k, failed_step_words(error))
+        while self.may_step(one):
+            one.step()
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
         with cancellable(None):  # a step that is done is shown, also after Cancel
-            if not self._runs[k].past.line.behind:
-                self._runs[k].session.keep()
-            return self._tile(k)
+            if not one.run.past.line.behind:
+                one.session.keep()
+            return self._tile(one)
 
     def _gather(self) -> None:
-        for k, task in list(self._turns.items()):
-            if task.future.done():
-                del self._turns[k]
+        for one in self.racers:
+            if one.turn is not None and one.turn.future.done():
                 with suppress(Cancelled):
-                    self._shown[k] = task.future.result()
+                    one.shown = one.turn.future.result()
+                one.turn = None
 
-    def _tile(self, k: int) -> tuple[Tile, Frame]:
-        """What there is to show of entrant k now, and the frame that it is made of."""
-        one, now = self._standings[k], time.monotonic()
-        at, masses = self._measured.get(k, (-np.inf, None))
-        if one.ended or not self.wanted.is_set() or now - at > TABLE_S:
-            masses = mode_masses(self._runs[k].session.frame)
-            self._measured[k] = now, masses
-            one.take(masses)
-        else:
-            recipe = self.race.recipe
-            one.take(masses, only=[*recipe.shown, *(each for each in recipe.metrics if each.name in self.traces)])
-        return one.tile(), one.frame
+    def _tile(self, one: Racer) -> tuple[Tile, Frame]:
+        """What there is to show of an entrant now, and the frame that it is made of."""
+        frame, ended, now = one.session.frame, one.ended, time.monotonic()
+        due = self.traces.union(metric.name for metric in self.recipe.shown)
+        if ended or not self.wanted.is_set() or now - one.measured > TABLE_S:
+            one.measured, one.masses, due = now, mode_masses(frame), frozenset(self.recipe.drawn)
+        points = one.run.past.line.points(due)
+        return tile_of(self.recipe, self.racers.index(one), frame, points, self._drawn_as, ended, one.masses), frame

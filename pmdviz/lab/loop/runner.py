@@ -19,7 +19,7 @@ from pmdviz.kernels.pool import CancelToken, current_token
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.limits import step_seconds
-from pmdviz.lab.loop.past import GhostMoment, Past, Points
+from pmdviz.lab.loop.past import GhostMoment, Past
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
 from pmdviz.lessons.words import diagnosis_of
@@ -27,7 +27,7 @@ from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
-from pmdviz.scenes.trace_columns import GROUPS, Mark, columns_due, first_group
+from pmdviz.scenes.trace_columns import GROUPS, Mark, TracePoints, columns_due, first_group
 
 if TYPE_CHECKING:
     from pmdviz.scenes.race import RaceScene
@@ -42,25 +42,23 @@ class InsideWatch:
     """Keeps the frame before the last step, and gives the parts of the step as JSON."""
 
     def __init__(self) -> None:
-        self.on = False
         self._before: Frame | None = None
         self._state: Any = None  # that the step led to: frames of other knobs have the same one
         self._due = 0.0
 
     def passed(self, before: Frame, after: Frame) -> None:
         """A step led from one frame to the other."""
-        if self.on:
-            self._before, self._state = before, after.state
+        self._before, self._state = before, after.state
 
     def told(
         self, session: Session, scene: Scene, pair: Pair, playing: bool, columns: StageColumns | None = None
     ) -> str:
-        """JSON of the step that led to the present frame; "" where no one looks, or while it plays not yet again.
+        """JSON of the step that led to the present frame; "" while it plays and it is too early for another.
 
         `columns` are the scene's of that frame, where they are known.
         """
         began = time.monotonic()
-        if not self.on or (playing and began < self._due):
+        if playing and began < self._due:
             return ""
         before, after = self._step(session)
         drawn = columns if after is session.frame else None
@@ -96,7 +94,7 @@ class Snapshot(NamedTuple):
     pair: Pair
     columns: StageColumns
     measured: History  # rows of the run up to the frame, viewed or not
-    points: Points  # of the traces: rows of all that was run, and one for every frame that was drawn
+    points: TracePoints  # of the traces: rows of all that was run, and one for every frame that was drawn
     traces: str  # the group of traces whose metrics the drawn frames have
     marks: tuple[Mark, ...]
     pending: dict[str, str]
@@ -124,9 +122,7 @@ class Snapshot(NamedTuple):
     @property
     def trace(self) -> dict[str, np.ndarray]:
         """The points of the traces looked at, up to the frame."""
-        whole = self.points.of(GROUPS[self.traces].metrics)
-        past = whole["iteration"] <= self.frame.iteration
-        return {name: values[past] for name, values in whole.items()}
+        return self.points.of(GROUPS[self.traces].metrics, self.frame.iteration)
 
     @property
     def run(self) -> Run:
@@ -162,7 +158,8 @@ class Runner:
         self.choice, self.with_data, self.traces = choice, False, ""
         self.wanted = threading.Event()  # cleared by Pause: the present batch of iterations ends after this one
         self.wanted.set()
-        self.inside, self.diagnosed_by = InsideWatch(), ""  # the name of a preset, while somebody looks
+        self.watched, self.inside = False, InsideWatch()  # whether somebody looks inside its steps
+        self.diagnosed_by = ""  # the name of a preset, while somebody looks
         self._slowest = 0.0
 
     @property
@@ -225,8 +222,8 @@ class Runner:
             last_spent=line.head.frame.spent,
             ghost=branch.moment(line, scene, pair, self.wanted.is_set()) if branch else None,
             news=self.past.take_news(),
-            inside=self.inside.told(session, scene, pair, playing, columns),
-            watched=self.inside.on,
+            inside=self.inside.told(session, scene, pair, playing, columns) if self.watched else "",
+            watched=self.watched,
             diagnosed_by=self.diagnosed_by,
         )
         if not self.diagnosed_by or (self.wanted.is_set() and not session.done):  # while someone looks and it plays
@@ -250,7 +247,8 @@ class Runner:
         """One iteration, whether the run has made it before or not."""
         before = self.session.frame
         after = self.past.line.advance()
-        self.inside.passed(before, after)
+        if self.watched:
+            self.inside.passed(before, after)
         return after
 
     def go(self, iteration: int) -> bool:
@@ -310,29 +308,16 @@ class Runner:
         twin.__dict__.update({**self.__dict__, "past": self.past.copy(), "wanted": threading.Event()})
         return twin
 
-    def look_at(self, choice: SceneChoice) -> Snapshot:
-        """Another picture of the same moment."""
-        self.choice = choice
-        return self.snapshot()
+    def look(self, **wanted: SceneChoice | str | bool) -> Snapshot:
+        """The same moment, and from now on each, looked at in another way.
 
-    def look_at_data(self, on: bool) -> Snapshot:
-        """The same moment with the picture of the data, or from now on without it."""
-        self.whole().with_data = on
-        return self.snapshot()
-
-    def look_inside(self, on: bool) -> Snapshot:
-        """The same moment with what its last step is made of, or from now on without it."""
-        self.whole().inside.on = on
-        return self.snapshot()
-
-    def diagnose(self, preset: str) -> Snapshot:
-        """The same moment, and from now on each at which the run stands still, with its diagnosis by a preset."""
-        self.diagnosed_by = preset
-        return self.snapshot()
-
-    def look_at_traces(self, group: str) -> Snapshot:
-        """The same moment, and from now on every drawn frame, with the metrics of these traces (a key of GROUPS)."""
-        self.traces = group
+        `choice`: of a scene. `traces`: those whose metrics every drawn frame has, a key of GROUPS. `with_data`: the
+        picture of the data too. `watched`: what the last step is made of too. `diagnosed_by`: name of a preset, by
+        which the run is diagnosed whenever it stands still. The data and the steps need more than recorded frames.
+        """
+        if wanted.get("with_data") or wanted.get("watched"):
+            self.whole()
+        vars(self).update(wanted)
         return self.snapshot()
 
     def restart(self) -> Snapshot:

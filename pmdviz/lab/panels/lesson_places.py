@@ -297,7 +297,7 @@ class RacePlace(PagePlace):
             return None
         if self._wished:
             self.play()
-        last, race, names = self.page.last, self.page.live.runner.race, [*self._step.race.entrants]
+        last, race, names = self.page.last, self.page.live.runner, [*self._step.race.entrants]
 
         def scope() -> RaceScope:
             return RaceScope({name: one.run for name, one in zip(names, race.sessions, strict=True)})

@@ -25,9 +25,9 @@ from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import CLOCK_OF, CLOCKS, RaceScene, Tile, difference_of, tile_words
+from pmdviz.scenes.race import RaceScene, Tile, difference_of, tile_words
 from pmdviz.scenes.stage import Scene
-from pmdviz.scenes.trace_columns import KINDS, clock_end, line_end
+from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
 from pmdviz.views import RaceDifference, RaceTiles, RaceTraces
 
@@ -133,7 +133,7 @@ def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, A
     now = tile.ended or tile.caveat or "running"
     return {
         "entrant": k,
-        "method": [tile.title, tile.title, tile.full_title],
+        "method": [tile.title, tile.title, tile.entrant.full_title],
         "visited": [tile.visited, count(tile.visited)],
         **{slot: _cell(row.get(metric.name)) for slot, metric in zip(SLOTS, shown, strict=False)},
         "modes": [None if not masses else min(masses), "–" if not masses else " + ".join(f"{m:.2f}" for m in masses)],
@@ -248,7 +248,7 @@ class RaceScreen(LiveScreen):
         recipe, self._press_bands = page.recipe, page.press_bands
         shown = recipe.shown
         self.picture = PictureControls(page.look_at)
-        self._look_at_traces = page.newest("look", "look_at_traces")
+        self._look_at_traces = page.newest("look at traces", "traces")
         self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
@@ -276,7 +276,7 @@ class RaceScreen(LiveScreen):
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
-        clocks = {words: clock for clock, words in CLOCKS.items()}
+        clocks = {words: clock for clock, words in RACE_CLOCKS.items()}
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
         self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
         self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
@@ -345,13 +345,6 @@ class RaceScreen(LiveScreen):
         spent = self.traces.spent_at(x)
         return None if spent is None else round(spent / (ROWS * self._last.recipe.each_costs))
 
-    def _draw_traces(self, scene: RaceScene) -> None:
-        """The traces of the whole race so far; markers where a person has gone back to."""
-        here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else []
-        for view in (self.traces, self.second):
-            view.show([tile.whole for tile in scene.tiles], here, scene.floors, scene.budget, scene.recipe.budget_unit)
-        self._draw_difference()
-
     def _draw_difference(self) -> None:
         clock = self.traces.clock
         found = difference_of(self._last, clock) if self._last is not None and self._differs else None
@@ -409,7 +402,9 @@ class RaceScreen(LiveScreen):
             widgets.set_words(self.heading, question_of(scene.recipe))
             self._mark(scene)
             if due:
-                self._draw_traces(scene)
+                for view in (self.traces, self.second):
+                    view.show(scene)
+                self._draw_difference()
                 first = scene.recipe.shown[0]
                 rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
                 self.table.param.update(rows=rows, floor=floor, lower=first.ranks)

@@ -14,9 +14,9 @@ from pmdviz.engine.recipe import given_knobs
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import Entrant, RaceRecipe
 from pmdviz.experiments.race.recipe import DATA
+from pmdviz.lab.loop import limits
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import ProblemControls, fitting_methods, refused
-from pmdviz.limits import limit
 from pmdviz.methods import METHODS, find_method
 from pmdviz.scenes.style import MOST_ENTRANTS
 from pmdviz.targets import Target, get_target
@@ -133,9 +133,8 @@ class RaceSetup(ProblemControls):
 
     def _counted(self, recipe: RaceRecipe) -> dict[str, Any]:
         """Unit and budget of a race whose clock was changed; an endless one stays endless."""
-        most = limit("max_budget")
-        usual = recipe.usual_budget if most is None else min(recipe.usual_budget, most)
-        return {"budget_unit": recipe.budget_unit, "budget": usual if self.recipe.budget is not None else None}
+        budget = None if self.recipe.budget is None else limits.usual_budget(recipe)
+        return {"budget_unit": recipe.budget_unit, "budget": budget}
 
     def _option(self, name: str, value: Any) -> None:
         target = self.recipe.target

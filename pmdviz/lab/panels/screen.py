@@ -264,8 +264,8 @@ class Screen(LiveScreen[Snapshot]):
         self.second.figure.name = "second_traces"
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
-        self._look_at_data = page.newest("look at data", "look_at_data")
-        self._look_at_traces = page.newest("look at traces", "look_at_traces")
+        self._look_at_data = page.newest("look at data", "with_data")
+        self._look_at_traces = page.newest("look at traces", "traces")
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status

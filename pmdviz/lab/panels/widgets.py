@@ -506,13 +506,12 @@ WORDS = {  # what the live loop calls its jobs, for a person; all others make a 
     "step": "Computing a step",
     "step back": "Going back one step",
     "set": "Updating",
-    "look": "Measuring",
     "going to the iteration of the link": "Replaying up to the iteration of the link",
     "going to an iteration": "Computing the steps up to this iteration",
     "going to a round": "Computing the steps up to this round",
     "branch": "Computing the steps of both runs",
     "undo": "Restoring the previous run",
-    "budget": "Measuring",
+    **dict.fromkeys(("look", "look at data", "look at traces", "look inside", "diagnosis", "budget"), "Measuring"),
 }
 NEW_RUN = "Preparing the first picture"
 
