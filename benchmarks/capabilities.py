@@ -53,10 +53,11 @@ def tried(area: str, words: str, by: str, long: bool) -> dict[str, Any]:
 
 @cache
 def by_tests(name: str) -> tuple[bool, str]:
-    """Whether a file or folder of tests passes, all tiers of it, and pytest's last line; a skip fails."""
+    """Whether a file or folder passes, all tiers of it; its failed tests and pytest's last line. A skip fails."""
     command = [sys.executable, "-m", "pytest", "-q", "-n", "0", "-m", "", "-p", "no:cacheprovider", f"tests/{name}"]
     done = subprocess.run(command, env={**os.environ, "CI": "1"}, **PIPES)
-    return done.returncode == 0, done.stdout.strip().splitlines()[-1]
+    *lines, last = done.stdout.strip().splitlines()
+    return done.returncode == 0, "; ".join([*(line for line in lines if line.startswith(("FAILED", "ERROR"))), last])
 
 
 def by_bench(name: str, long: bool) -> tuple[bool, str]:

@@ -72,8 +72,8 @@ def test_every_entry_of_a_menu_opens_and_steps(open_lab, menu, least):
     titles = [title for title in options.all_inner_texts() if title != "Custom"]
     assert len(titles) >= least
     for title in titles:
-        last = lab.picture()
         begin(lab, menu, title)
+        last = lab.picture()
         lab.press("Step")
         lab.wait(f"pmdviz.iteration() === 1 && pmdviz.picture() !== {last}", 120)
 
