@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import GaussianMixture, KernelDensity, Points, ShapedDensity, effective_sample_size
-from pmdviz.densities.product import ProductDensity
+from pmdviz.densities.product import DiagonalDensity, ProductDensity
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, StepInfo, find_method
@@ -82,8 +82,8 @@ def has_wanted_size(num, knobs, m):
 
 def check_particles(densities, knobs, target, iteration):
     density, *others = densities.values()  # a mixture that they are drawn from may be the better q
-    assert all(isinstance(other, GaussianMixture) for other in others)
-    kinds = (KernelDensity, ShapedDensity, ProductDensity) if "reals" in target.offers else (Points,)
+    assert all(isinstance(other, GaussianMixture | DiagonalDensity) for other in others)
+    kinds = KernelDensity | ShapedDensity | DiagonalDensity | ProductDensity if "reals" in target.offers else Points
     assert isinstance(density, kinds) and has_wanted_size(len(density.particles), knobs, 40)
 
 
