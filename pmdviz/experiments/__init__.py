@@ -39,7 +39,7 @@ class Series(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Series over one pair of axes; `slopes` are words and slopes of triangles, `levels` words and heights of lines."""
+    """Series over one pair of axes; `slopes` are words and slopes of guide lines, `levels` words and heights."""
 
     series: Sequence[Series]
     x_label: str  # with the unit

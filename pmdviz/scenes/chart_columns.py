@@ -17,94 +17,6 @@ from pmdviz.scenes import style
 from pmdviz.scenes.columns import joined
 from pmdviz.scenes.words import number
 
-# Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.
-
-WIDTH, HEIGHT = 0.26, 0.3  # of the largest triangle
-EDGE = 0.04  # between a triangle and everything else
-FALLING = ((0, 0), (1, 1), (1, 0), (0, 1))  # corners (right?, top?) in the order in which they are tried
-RISING = ((1, 0), (0, 1), (0, 0), (1, 1))
-
-
-class Block(NamedTuple):
-    """Triangles of one sign."""
-
-    numbers: list[int]  # which of the slopes
-    slants: list[np.ndarray]  # (2, 2) each: u of both ends, v of both ends
-    leg: np.ndarray  # (2, n): u and v along the other sides
-
-
-def placed(
-    slopes: Sequence[tuple[str, float]], lengths: tuple[float, float], obstacles: np.ndarray
-) -> tuple[list[Block], float]:
-    """Blocks of triangles, and the share of the chart's height that was added at the bottom to make room."""
-    blocks: list[Block] = []
-    room = 0.0
-    for rising, corners in ((False, FALLING), (True, RISING)):
-        numbers = [k for k, (_, slope) in enumerate(slopes) if (slope > 0) == rising]
-        if not numbers:
-            continue
-        steep = [slopes[k][1] * lengths[0] / lengths[1] * (1 - room) for k in numbers]
-        taken = np.concatenate([obstacles, *(_outline(block) for block in blocks)])
-        corner = next((each for each in corners if _is_free(steep, each, taken)), None)
-        if corner is None:
-            more = _size(steep)[1] + 2 * EDGE
-            blocks = [_lifted(block, more) for block in blocks]
-            obstacles = np.column_stack([obstacles[:, 0], more + (1 - more) * obstacles[:, 1]])
-            steep, corner = [each * (1 - more) for each in steep], corners[0]
-            if blocks and not _is_free(steep, corner, np.concatenate([_outline(block) for block in blocks])):
-                corner = corners[2]
-            room += more * (1 - room)
-        blocks.append(_block(numbers, steep, corner))
-    return blocks, room
-
-
-def _size(steep: Sequence[float]) -> tuple[float, float]:
-    return max(map(_width, steep)), max(abs(each) * _width(each) for each in steep)
-
-
-def _width(steep: float) -> float:
-    return min(WIDTH, HEIGHT / max(abs(steep), 1e-12))
-
-
-def _box(steep: Sequence[float], corner: tuple[int, int]) -> tuple[float, float, float, float]:
-    """Left, right, bottom and top of a block in a corner."""
-    width, height = _size(steep)
-    left = 1 - EDGE - width if corner[0] else EDGE
-    bottom = 1 - EDGE - height if corner[1] else EDGE
-    return left, left + width, bottom, bottom + height
-
-
-def _is_free(steep: Sequence[float], corner: tuple[int, int], taken: np.ndarray) -> bool:
-    left, right, bottom, top = _box(steep, corner)
-    u, v = taken[:, 0], taken[:, 1]
-    return not ((u > left - EDGE) & (u < right + EDGE) & (v > bottom - EDGE) & (v < top + EDGE)).any()
-
-
-def _block(numbers: list[int], steep: Sequence[float], corner: tuple[int, int]) -> Block:
-    """From the upper left for slopes that fall, from the lower left for those that rise."""
-    left, _, bottom, top = _box(steep, corner)
-    from_v = bottom if max(steep) > 0 else top
-    widths = [(each, _width(each)) for each in steep]
-    slants = [np.array([[left, left + width], [from_v, from_v + each * width]]) for each, width in widths]
-    ends_u, ends_v = (np.array([slant[k, 1] for slant in slants]) for k in (0, 1))
-    far = int(np.argmax(np.abs(ends_v - from_v)))
-    leg = np.array([[left, ends_u.max(), ends_u[far], ends_u[far]], [from_v, from_v, from_v, ends_v[far]]])
-    return Block(numbers, slants, leg)
-
-
-def _outline(block: Block) -> np.ndarray:
-    corners = np.concatenate([block.leg, *block.slants], axis=1)
-    (left, bottom), (right, top) = corners.min(axis=1), corners.max(axis=1)
-    u, v = np.meshgrid(np.linspace(left, right, 12), np.linspace(bottom, top, 12))
-    return np.column_stack([u.ravel(), v.ravel()])
-
-
-def _lifted(block: Block, room: float) -> Block:
-    """The same block once the chart has become higher by that share."""
-    low, high = np.array([[0.0], [room]]), np.array([[1.0], [1 - room]])
-    return Block(block.numbers, [low + high * slant for slant in block.slants], low + high * block.leg)
-
-
 # The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
 
 LEGEND_WIDTH, LEGEND_HEIGHT = 28, 12  # px, of a sign
@@ -235,8 +147,7 @@ class ChartColumns(NamedTuple):
     series: list[Lines]
     x: Axis
     y: Axis
-    slopes: list[dict[str, np.ndarray]]  # x, y of the slanted side of each triangle
-    legs: dict[str, list[np.ndarray]]  # xs, ys of the other sides
+    slopes: list[dict[str, np.ndarray]]  # x, y of each guide line
     levels: dict[str, list]  # y, text, below
 
 
@@ -247,17 +158,19 @@ def chart_columns(chart: Chart) -> ChartColumns:
     x = axis((points["x"] for points, _ in kept), chart.x_log)
     heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]
     y = axis([*heights, np.array([y for _, y in levels])], chart.y_log, from_zero=True)
-    blocks: list[Block] = []
-    if chart.slopes and any(len(points["x"]) for points, _ in kept):
-        blocks, room = placed(chart.slopes, (x.length, y.length), _obstacles(kept, levels, x, y))
-        y = y._replace(start=y.start - y.length * room / (1 - room))  # `room` is a share of the new length
     looks = [one.look for one in chart.series]
     series = [Lines(points, _clipped(band, y), look) for (points, band), look in zip(kept, looks, strict=True)]
-    ends = [({"x": x.at(u), "y": y.at(v)}) for block in blocks for u, v in block.slants]
-    order = [number for block in blocks for number in block.numbers]
-    slopes = [ends[order.index(k)] for k in range(len(order))]
-    legs = {"xs": [x.at(block.leg[0]) for block in blocks], "ys": [y.at(block.leg[1]) for block in blocks]}
-    return ChartColumns(series, x, y, slopes, legs, level_columns(levels, y))
+    every = {name: np.concatenate([np.empty(0), *(points[name] for points, _ in kept)]) for name in ("x", "y")}
+    slopes = [guide(slope, every, x, y) for _, slope in chart.slopes if len(every["x"])]
+    return ChartColumns(series, x, y, slopes, level_columns(levels, y))
+
+
+def guide(slope: float, points: Mapping[str, np.ndarray], x: Axis, y: Axis) -> dict[str, np.ndarray]:
+    """The line of a slope on log axes through the middle of the points, as far as the axes reach."""
+    across, up = x.own(points["x"]).mean(), y.own(points["y"]).mean()
+    ends = sorted(across + (end - up) / slope for end in (y.start, y.end)) if slope else [x.start, x.end]
+    u = np.clip(ends, x.start, x.end)
+    return {"x": x.value(u), "y": y.value(up + slope * (u - across))}
 
 
 def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axis:
@@ -311,29 +224,6 @@ def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[s
 def _clipped(band: dict[str, np.ndarray], y: Axis) -> dict[str, np.ndarray]:
     """On a log axis a band that reaches to 0 or below ends at the axis."""
     return {**band, "low": np.maximum(band["low"], y.span[0])} if y.log else band
-
-
-def _obstacles(kept: Sequence[tuple], levels: Sequence[tuple[str, float]], x: Axis, y: Axis) -> np.ndarray:
-    """Points (n, 2) along everything that is drawn, in shares of the axes."""
-    found = [np.empty((0, 2))]
-    for points, band in kept:
-        found.append(_along(x.share(points["x"]), y.share(points["y"])))
-        edges = _clipped(band, y)
-        found += [_along(x.share(band["x"]), y.share(edges[name])) for name in ("low", "high")]
-    for _, height in levels:
-        across = np.linspace(0, 1, 60)
-        for up in (0.0, 0.03, 0.06):  # the words above the line too
-            found.append(np.column_stack([across, np.full(60, float(y.share(np.array(height))) + up)]))
-    return np.concatenate(found)
-
-
-def _along(u: np.ndarray, v: np.ndarray, steps: int = 24) -> np.ndarray:
-    """A line through points, as many points that lie close."""
-    if len(u) < 2:
-        return np.column_stack([u, v])
-    order = np.argsort(u, kind="stable")
-    at = np.linspace(0, len(u) - 1, min(2000, steps * (len(u) - 1) + 1))
-    return np.column_stack([np.interp(at, np.arange(len(u)), values[order]) for values in (u, v)])
 
 
 MASS = 0.68  # inside an ellipse
@@ -431,7 +321,7 @@ def _role(numbers: Mapping[str, int], name: str, k: int) -> str:
 
 
 def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
-    """Every series in its place, triangles of slopes, levels with their words."""
+    """Every series in its place, guide lines of slopes, levels with their words."""
     found, marks = chart_columns(chart), {}
     for k, (one, drawn) in enumerate(zip(chart.series, found.series, strict=True)):
         role, count = _role(numbers, one.name, k), len(drawn.points["x"])
@@ -443,8 +333,6 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
         tips = {"": one.name.replace("{", "(").replace("}", ")"), chart.x_label: "{x:.3g}", chart.y_label: "{y:.3g}"}
         size = SIZES[(count > 12) + (count > 200)]
         marks[f"dots-{k}"] = Mark("dots", role, drawn.points, {"size": size, "alpha": alpha}, tips)
-    legs = [{"x": xs, "y": ys} for xs, ys in zip(found.legs["xs"], found.legs["ys"], strict=True)]
-    marks["legs"] = Mark("line", "muted", joined(legs), {"width": 1})
     for k, slope in enumerate(found.slopes):
         marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
     (left, right), levels = found.x.span, found.levels

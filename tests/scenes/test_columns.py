@@ -190,6 +190,16 @@ def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out(
     assert lows[0] == 0 and lows[1] > 0.85 and lows[2] < -0.1
 
 
+def test_a_guide_has_its_slope_goes_through_the_middle_of_the_points_and_stays_on_the_axes():
+    x = np.geomspace(10, 10_000, 7)
+    law = Series("mean", x, x**-0.5)
+    own, steep = chart_columns(chart(law, slopes=[("own", -0.5), ("steep", 3.0)])).slopes
+    assert own["y"] == pytest.approx(own["x"] ** -0.5) and own["x"][0] < 10 < 10_000 < own["x"][1]
+    columns = chart_columns(chart(law, slopes=[("steep", 3.0)]))
+    assert steep["y"] == pytest.approx(columns.y.span)
+    assert np.sqrt(steep["x"].prod()) == pytest.approx(np.sqrt(10 * 10_000))
+
+
 @looped("values", [[], [np.nan], [0.0], [-2.0]])
 def test_an_axis_without_usable_values_is_an_axis(values):
     for log in (False, True):
