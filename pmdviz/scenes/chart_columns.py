@@ -11,8 +11,7 @@ import numpy as np
 
 from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments import Picture as Shown
-from pmdviz.pictures import Axis as PictureAxis
-from pmdviz.pictures import Mark, Picture
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import joined
 from pmdviz.scenes.words import number
@@ -86,6 +85,7 @@ SIGNS = {
 }
 
 
+Columns = dict[str, np.ndarray]
 MOST_DECADES = 12  # below the largest value: smaller values are rounding
 PAD = 0.06  # room round the data: a share of an axis
 ALONE = 2.0  # factor of room round a single value
@@ -94,107 +94,28 @@ MANY = 40  # points, beyond which a line is drawn without them
 NEAR = 0.08  # levels as near as this, in shares of the axis, have their words on different sides
 
 
-class Axis(NamedTuple):
-    """An axis in its own coordinates: the logarithms of the values where it is a log axis."""
-
-    log: bool
-    start: float
-    end: float
-
-    @property
-    def length(self) -> float:
-        """From end to end."""
-        return self.end - self.start
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Its ends, as values."""
-        return float(self.value(self.start)), float(self.value(self.end))
-
-    def own(self, values: np.ndarray) -> np.ndarray:
-        """Values in the coordinates of the axis."""
-        return np.log(values) if self.log else np.asarray(values, float)
-
-    def value(self, own: np.ndarray | float) -> np.ndarray:
-        """The inverse of `own`."""
-        return np.exp(own) if self.log else np.asarray(own, float)
-
-    def share(self, values: np.ndarray) -> np.ndarray:
-        """Where values lie between the ends, 0 to 1."""
-        return (self.own(values) - self.start) / self.length
-
-    def at(self, share: np.ndarray | float) -> np.ndarray:
-        """The inverse of `share`."""
-        return self.value(self.start + self.length * np.asarray(share, float))
-
-
-class Lines(NamedTuple):
-    """One series as it is drawn."""
-
-    points: dict[str, np.ndarray]  # x, y
-    band: dict[str, np.ndarray]  # x, low, high
-    look: str
-
-    @property
-    def marked(self) -> bool:
-        """Whether its points are drawn."""
-        return self.look == "points" or len(self.points["x"]) <= MANY
-
-
-class ChartColumns(NamedTuple):
-    """Everything that is drawn of a chart; the coordinates are values."""
-
-    series: list[Lines]
-    x: Axis
-    y: Axis
-    slopes: list[dict[str, np.ndarray]]  # x, y of each guide line
-    levels: dict[str, list]  # y, text, below
-
-
-def chart_columns(chart: Chart) -> ChartColumns:
-    """The arrays that are drawn of `chart`; values without a place on a log axis are left out."""
-    kept = [_usable(series, chart) for series in chart.series]
-    levels = [(words, y) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log)]
-    x = axis((points["x"] for points, _ in kept), chart.x_log)
-    heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]
-    y = axis([*heights, np.array([y for _, y in levels])], chart.y_log, from_zero=True)
-    looks = [one.look for one in chart.series]
-    series = [Lines(points, _clipped(band, y), look) for (points, band), look in zip(kept, looks, strict=True)]
-    every = {name: np.concatenate([np.empty(0), *(points[name] for points, _ in kept)]) for name in ("x", "y")}
-    slopes = [guide(slope, every, x, y) for _, slope in chart.slopes if len(every["x"])]
-    return ChartColumns(series, x, y, slopes, level_columns(levels, y))
-
-
-def guide(slope: float, points: Mapping[str, np.ndarray], x: Axis, y: Axis) -> dict[str, np.ndarray]:
-    """The line of a slope on log axes through the middle of the points, as far as the axes reach."""
-    across, up = x.own(points["x"]).mean(), y.own(points["y"]).mean()
-    ends = sorted(across + (end - up) / slope for end in (y.start, y.end)) if slope else [x.start, x.end]
-    u = np.clip(ends, x.start, x.end)
-    return {"x": x.value(u), "y": y.value(up + slope * (u - across))}
-
-
-def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axis:
-    """An axis with room around all values; a linear axis may begin at 0 where values are near it."""
+def span(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> tuple[float, float]:
+    """The ends of an axis with room around all values; a linear axis may begin at 0 where values are near it."""
     values = np.concatenate([np.empty(0), *parts])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
-        return Axis(log, np.log(0.1), np.log(10.0)) if log else Axis(log, 0.0, 1.0)
+        return (0.1, 10.0) if log else (0.0, 1.0)
     low, high = float(values.min()), float(values.max())
     if log:
-        low, high = np.log(max(low, high / 10**MOST_DECADES)), np.log(high)
-        pad = PAD * (high - low) if high > low else np.log(ALONE)
-        return Axis(log, float(low - pad), float(high + pad))
+        low = max(low, high / 10**MOST_DECADES)
+        room = (high / low) ** PAD if high > low else ALONE
+        return low / room, high * room
     pad = PAD * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.5 * abs(high) or 1.0
-    start = 0.0 if from_zero and 0 <= low <= 0.5 * high else low - pad
-    return Axis(log, start, high + pad)
+    return 0.0 if from_zero and 0 <= low <= 0.5 * high else low - pad, high + pad
 
 
-def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, list]:
-    """Horizontal lines and their words; of two that are near one another the lower one's go below it."""
-    ordered = sorted(levels, key=lambda each: each[1])
-    places = y.share(np.array([height for _, height in ordered])) if ordered else np.empty(0)
-    below = [bool(gap < NEAR) for gap in np.diff(places)] + [False] * bool(ordered)
-    return {"y": [height for _, height in ordered], "text": [words for words, _ in ordered], "below": below}
+def guide(slope: float, points: Sequence[Columns], x: Axis, y: Axis) -> Columns:
+    """The line of a slope on log axes through the middle of all points, as far as the axes reach."""
+    across, up = (np.log(np.concatenate([one[name] for one in points])).mean() for name in ("x", "y"))
+    left, right, low, high = np.log([x.low, x.high, y.low, y.high])
+    ends = sorted(across + (end - up) / slope for end in (low, high)) if slope else [left, right]
+    u = np.clip(ends, left, right)
+    return {"x": np.exp(u), "y": np.exp(up + slope * (u - across))}
 
 
 def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
@@ -204,11 +125,10 @@ def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
 
 def dash_of(k: int, look: str) -> tuple[int, ...]:
     """Dashes of series k: of those that are dashes, and of lines whose colour another one has already."""
-    again = k >= NUMBER
-    return cycled(SERIES_DASHES, k) if look == "dashes" or again else ()
+    return cycled(SERIES_DASHES, k) if look == "dashes" or k >= NUMBER else ()
 
 
-def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _usable(series: Series, chart: Chart) -> tuple[Columns, Columns]:
     """Points and band that have a place on the axes."""
     x, y = np.asarray(series.x, float), np.asarray(series.y, float)
     there = np.isfinite(x) & ((x > 0) | (not chart.x_log))
@@ -219,11 +139,6 @@ def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[s
     low, high = np.asarray(series.low, float), np.asarray(series.high, float)
     held = there & np.isfinite(low) & np.isfinite(high) & ((high > 0) | (not chart.y_log))
     return points, {"x": x[held], "low": low[held], "high": high[held]}
-
-
-def _clipped(band: dict[str, np.ndarray], y: Axis) -> dict[str, np.ndarray]:
-    """On a log axis a band that reaches to 0 or below ends at the axis."""
-    return {**band, "low": np.maximum(band["low"], y.span[0])} if y.log else band
 
 
 MASS = 0.68  # inside an ellipse
@@ -321,30 +236,37 @@ def _role(numbers: Mapping[str, int], name: str, k: int) -> str:
 
 
 def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
-    """Every series in its place, guide lines of slopes, levels with their words."""
-    found, marks = chart_columns(chart), {}
-    for k, (one, drawn) in enumerate(zip(chart.series, found.series, strict=True)):
-        role, count = _role(numbers, one.name, k), len(drawn.points["x"])
-        marks[f"band-{k}"] = Mark("band", role, drawn.band, {"alpha": BAND_ALPHA})
-        if drawn.look != "points":
-            marks[f"line-{k}"] = Mark("line", role, drawn.points, {"dash": dash_of(k, drawn.look)})
-        seen = drawn.marked and (drawn.look != "dashes" or count == 1)  # unseen ones still answer the pointer
-        alpha = (FAINT_ALPHA if drawn.look == "points" and count > MANY else 1.0) if seen else 0.0
+    """Series, guide lines of slopes, levels with their words; what has no place on a log axis is left out."""
+    kept = [_usable(series, chart) for series in chart.series]
+    levels = sorted((y, words) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log))
+    heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]
+    x = Axis(chart.x_label, *span((points["x"] for points, _ in kept), chart.x_log), chart.x_log)
+    y = Axis(chart.y_label, *span([*heights, np.array([y for y, _ in levels])], chart.y_log, True), chart.y_log)
+    marks: dict[str, Mark] = {}
+    for k, (one, (points, band)) in enumerate(zip(chart.series, kept, strict=True)):
+        role, count = _role(numbers, one.name, k), len(points["x"])
+        cut = {**band, "low": np.maximum(band["low"], y.low)} if y.log else band  # one that reaches to 0 or below
+        marks[f"band-{k}"] = Mark("band", role, cut, {"alpha": BAND_ALPHA})
+        if one.look != "points":
+            marks[f"line-{k}"] = Mark("line", role, points, {"dash": dash_of(k, one.look)})
+        seen = one.look == "points" or (count <= MANY and (one.look != "dashes" or count == 1))
+        faint = one.look == "points" and count > MANY
         tips = {"": one.name.replace("{", "(").replace("}", ")"), chart.x_label: "{x:.3g}", chart.y_label: "{y:.3g}"}
-        size = SIZES[(count > 12) + (count > 200)]
-        marks[f"dots-{k}"] = Mark("dots", role, drawn.points, {"size": size, "alpha": alpha}, tips)
-    for k, slope in enumerate(found.slopes):
-        marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
-    (left, right), levels = found.x.span, found.levels
-    lines = [{"x": np.array([left, right]), "y": np.array([y, y])} for y in levels["y"]]
+        look = {"size": SIZES[(count > 12) + (count > 200)], "alpha": FAINT_ALPHA if faint else 1.0 if seen else 0.0}
+        marks[f"dots-{k}"] = Mark("dots", role, points, look, tips)  # unseen ones still answer the pointer
+    for k, (_, slope) in enumerate(chart.slopes if any(len(points["x"]) for points, _ in kept) else ()):
+        line = guide(slope, [points for points, _ in kept], x, y)
+        marks[f"slope-{k}"] = Mark("line", "muted", line, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
+    lines = [{"x": np.array([x.low, x.high]), "y": np.array([height, height])} for height, _ in levels]
     marks["levels"] = Mark("line", "muted", joined(lines), {"width": 1.5, "dash": "floor"})
+    own = np.log if chart.y_log else np.asarray
+    gaps = np.diff(own([height for height, _ in levels])) / np.diff(own([y.low, y.high]))
+    below = [*(gaps < NEAR), False]  # of two that are near one another the lower one's words go below it
     words = {"align": "right", "baseline": "bottom", "right": -4, "paper": 0.9}
-    for below, down in ((False, ABOVE), (True, BELOW)):
-        some = [k for k, each in enumerate(levels["below"]) if each == below]
-        at = {"x": [right] * len(some), "y": [levels["y"][k] for k in some], "text": [levels["text"][k] for k in some]}
-        marks[f"words {'below' if below else 'above'}"] = Mark("words", "muted", at, {**words, "down": down})
-    x = PictureAxis(chart.x_label, *found.x.span, chart.x_log)
-    y = PictureAxis(chart.y_label, *found.y.span, chart.y_log)
+    for name, down in (("above", ABOVE), ("below", BELOW)):
+        some = [level for level, low in zip(levels, below, strict=False) if low == (name == "below")]
+        at = {"x": [x.high] * len(some), "y": [height for height, _ in some], "text": [text for _, text in some]}
+        marks[f"words {name}"] = Mark("words", "muted", at, {**words, "down": down})
     return Picture(x, y, marks, {}, about="Chart")
 
 
@@ -355,8 +277,8 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
     columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ("exact", "approximate")}
     look = {"opaque": True, "low": -top, "high": top}
     tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
-    x = PictureAxis(made.x_label, -0.5, wide - 0.5, whole=True)
-    y = PictureAxis(made.y_label, rows - 0.5, -0.5, whole=True)
+    x = Axis(made.x_label, -0.5, wide - 0.5, whole=True)
+    y = Axis(made.y_label, rows - 0.5, -0.5, whole=True)
     return Picture(x, y, {"image": Mark("image", "", columns, look, tips)}, {}, about="Heat map")
 
 
@@ -371,7 +293,7 @@ def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
         line = {"x": [place, place], "y": [*y]} if np.isfinite(place) else {"x": [], "y": []}
         look = {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
         drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, look)
-    return Picture(PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y), drawn, {}, about="Histogram")
+    return Picture(Axis(made.x_label, *x), Axis(made.y_label, *y), drawn, {}, about="Histogram")
 
 
 def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
@@ -383,7 +305,7 @@ def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
         look = {"width": THICK, "alpha": 1.0} if one.bold else {"width": THIN, "alpha": 0.75}
         drawn[f"group-{k}"] = Mark("line", _role(numbers, one.name, k), outlines(one.means, one.covs), look)
     across, up = square([dict(mark.columns) for mark in drawn.values()])
-    axes = PictureAxis(made.x_label, *across), PictureAxis(made.y_label, *up)
+    axes = Axis(made.x_label, *across), Axis(made.y_label, *up)
     return Picture(*axes, drawn, {}, about="Ellipses", equal=True)
 
 
