@@ -114,6 +114,8 @@ class Experiment(Generic[K]):
     name, title, about, source : str
         Its key, its words in menus, what it measures in a sentence, and where it comes from. All but the name may be
         lines of the docstring.
+    judging : tuple of str
+        Knobs that change pictures and summary alone: the rows stay.
     Knobs : class of Knobs
         What can be chosen; of a class `Some` by default the class `SomeKnobs` of its file.
     """
@@ -122,6 +124,7 @@ class Experiment(Generic[K]):
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     source: ClassVar[str] = "ours"
+    judging: ClassVar[tuple[str, ...]] = ()
     Knobs: type[K]
 
     def __init_subclass__(cls) -> None:

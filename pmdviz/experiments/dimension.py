@@ -230,6 +230,7 @@ class Dimension(Experiment[DimensionKnobs]):
     """
 
     name = "dimension"
+    judging = ("metric",)
 
     def columns(self, knobs: DimensionKnobs) -> Mapping[str, type]:
         """Who, d, the seed, all errors, and what the run itself says of them."""

@@ -208,9 +208,19 @@ class Costs(Experiment[CostsKnobs]):
         return [{**cost._asdict(), "m": case["m"]}]
 
     def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[Row]:
-        """The fitted powers of m, N and d in time and memory, line by line."""
-        costs = costs_of(rows)
-        return [{"name": name, **exponents(costs, name)} for name in dict.fromkeys(cost.name for cost in costs)]
+        """Table 1 of the paper, the figures at the smallest size, and the fitted powers of m, N and d, line by line."""
+        costs, lines, found = costs_of(rows), {line.name: line for line in LINES}, []
+        for name in dict.fromkeys(cost.name for cost in costs):
+            line, first = lines[name], next(cost for cost in costs if cost.name == name)
+            paper = {
+                "proved in": line.criterion,
+                "rate": line.rate,
+                "time, paper": line.time,
+                "memory, paper": line.memory,
+            }
+            own = {"black box": line.black_box, "step_ms": first.step_ms, "memory_kb": first.memory_kb}
+            found.append({"name": name, **paper, **own, **exponents(costs, name)})
+        return found
 
 
 def costs_of(rows: Sequence[Row]) -> list[Cost]:

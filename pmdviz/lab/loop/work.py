@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -26,7 +27,7 @@ from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.knobs import Value
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.limits import step_seconds
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Result, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, Floor, floor, known_floor
@@ -173,13 +174,28 @@ NOTHING_YET = Found()
 class ExperimentWork:
     """Rows, and their last picture; `act` is called by one thread, all else from anywhere."""
 
-    def __init__(self, name: str, knobs: Mapping[str, Value], insist: bool = False) -> None:
+    def __init__(
+        self, name: str, knobs: Mapping[str, Value], insist: bool = False, result: ExperimentResult | None = None
+    ) -> None:
         self.experiment, self.insist = find_experiment(name), insist
         self.knobs = self.experiment.Knobs.checked(dict(knobs))
         self.rows: list[Row] = []
         self.found = NOTHING_YET
-        self._result: ExperimentResult | None = None
+        self._result = result  # one that is there already is drawn at once
         self._next = 0.0
+        if result is not None:
+            self._draw()
+
+    def judged_by(self, knobs: Knobs) -> ExperimentWork | None:
+        """The same rows by other knobs; None before the end, or where more than pictures and summary change."""
+        if self._result is None or type(knobs) is not type(self.knobs):
+            return None
+        before, now = self.knobs.as_dict(), knobs.as_dict()
+        if before == now or not {name for name in now if now[name] != before[name]} <= {*self.experiment.judging}:
+            return None
+        made = ExperimentWork(self.experiment.name, now, result=replace(self._result, knobs=now))
+        made.found = made.found._replace(examples=self.found.examples)
+        return made
 
     def act(self, tell: Callable[[int, int], None]) -> ExperimentResult:
         """Measure, draw meanwhile, and in the end see what comes out. Raises Cancelled and InputError."""

@@ -319,7 +319,7 @@ class ExperimentPlace(PagePlace):
 
     def keep(self) -> None:
         """The present choice."""
-        self._kept = self.page.experiments.choice if self.page is not None else None
+        self._kept = self.page.choice if self.page is not None else None
 
     def begin(self, showing: Step) -> None:
         """Its preset, not run yet."""
@@ -329,7 +329,7 @@ class ExperimentPlace(PagePlace):
     def play(self) -> None:
         """Run it, unless it was."""
         if self.page is not None and self._result is None:
-            self.page.experiments.run()
+            self.page.run()
 
     @property
     def at_work(self) -> bool:
@@ -350,5 +350,5 @@ class ExperimentPlace(PagePlace):
     def give_back(self) -> None:
         """The earlier choice."""
         if self._kept is not None and self._step is not None:
-            self.page.experiments.choose(self._kept)
+            self.page.choose(self._kept)
         self._step = None
