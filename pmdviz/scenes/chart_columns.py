@@ -13,7 +13,7 @@ from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments import Picture as Shown
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import joined
+from pmdviz.scenes.columns import ellipses, joined
 from pmdviz.scenes.words import number
 
 # The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
@@ -169,13 +169,11 @@ def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
     means, covs = np.asarray(means, float).reshape(-1, 2), np.asarray(covs, float).reshape(-1, 2, 2)
     known = np.isfinite(means).all(axis=1) & np.isfinite(covs).all(axis=(1, 2))
     means, covs = means[known], covs[known]
-    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
-    circle = np.stack([np.cos(angle), np.sin(angle)])  # (2, n)
     values, vectors = np.linalg.eigh(covs)
     spread = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
-    points = means[:, :, None] + RADIUS * spread @ circle
-    gapped = np.concatenate([points, np.full((len(points), 2, 1), np.nan)], axis=2)
-    return {"x": gapped[:, 0].ravel(), "y": gapped[:, 1].ravel()}
+    points = ellipses(means, RADIUS * spread, SIDES)
+    x, y = np.concatenate([points, np.full((len(points), 1, 2), np.nan)], axis=1).reshape(-1, 2).T
+    return {"x": x, "y": y}
 
 
 def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tuple[float, float]]:

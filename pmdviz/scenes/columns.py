@@ -480,10 +480,18 @@ def ellipse_lines(centres: np.ndarray, choleskys: np.ndarray, chosen: list[int],
     """Polygons (k * CORNERS, 2, 2) around Gaussians (k, d), (k, d, d) in two chosen coordinates."""
     factors = choleskys[:, chosen]  # (k, 2, d)
     roots = np.linalg.cholesky(np.einsum("kid,kjd->kij", factors, factors))
-    turns = np.linspace(0, 2 * np.pi, CORNERS + 1)
-    circle = sds * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    points = centres[:, chosen][:, None] + np.einsum("kij,nj->kni", roots, circle)
-    return np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 2)
+    return pieces(ellipses(centres[:, chosen], sds * roots))
+
+
+def ellipses(centres: np.ndarray, roots: np.ndarray, corners: int = CORNERS) -> np.ndarray:
+    """Closed outlines (k, corners + 1, 2): the unit circle by the roots (k, 2, 2) about centres (k, 2)."""
+    turns = np.linspace(0, 2 * np.pi, corners + 1)
+    return centres[:, None] + np.einsum("kij,nj->kni", roots, np.stack([np.cos(turns), np.sin(turns)], axis=1))
+
+
+def pieces(lines: np.ndarray) -> np.ndarray:
+    """Lines through points (k, n, 2) as straight pieces (k (n - 1), 2, 2)."""
+    return np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2, 2)
 
 
 def _arrow_scale(forces: list[np.ndarray], side: float) -> float:

@@ -307,21 +307,14 @@ def _surrogate(frame: Frame, pair: Pair) -> Line:
     if np.ptp(logs) == 0:
         return col.EMPTY_LINE
     density = normalised(logs, grid)
-    return posterior.lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
+    _, tops = posterior.exact_lines(target, pair, frame.grid)  # the heights that the strips are drawn to
+    return posterior.lines_with_strips(grid.axes, density, target, pair, tops)[0]
 
 
 def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
     """A density by its logs at the cells of a grid, with mass 1 there, of the grid's shape."""
     values = np.exp(logs - logs.max()).reshape(grid.shape)
     return values / (values.sum() * grid.cell_volume)
-
-
-def _tops(frame: Frame, pair: Pair) -> posterior.Tops | None:
-    """How high the marginals of the exact posterior are, which the strips are drawn to."""
-    if frame.target.dim > 2:
-        return posterior.reference_lines(frame.target, pair)[1]
-    picture = frame.grid
-    return None if picture is None or picture.p is None else posterior.lines_on_grid(picture, frame.target)[1]
 
 
 def _on_the_way(frame: Frame, pair: Pair) -> Line:

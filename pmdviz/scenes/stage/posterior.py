@@ -179,37 +179,30 @@ Drawn = tuple[Lines, Tops | None]
 NOTHING: Drawn = (col.EMPTY_LINE, None)
 
 
-def lines_on_grid(picture: Any, target: Target) -> Drawn:
-    """The columns of the exact posterior on a grid of its own coordinates, and how high its marginals are."""
-    if picture.p is None:
-        return NOTHING
-    make = partial(lines_with_strips, picture.grid.axes, picture.p, target, (0, 1))
-    return once(target, ("exact lines", picture.grid.box, picture.grid.shape), make)
-
-
-def reference_lines(target: Target, pair: Pair) -> Drawn:
-    """The same of two coordinates of many."""
+def _exact_on_grid(target: Target, pair: Pair, picture: Any) -> tuple[tuple, Grid, np.ndarray] | None:
+    """Key, grid and values of the exact posterior: on the grid of a frame's `picture`; of many coordinates a pair."""
+    if target.dim <= 2:
+        known = picture is not None and picture.p is not None
+        return ((picture.grid.box, picture.grid.shape), picture.grid, picture.p) if known else None
     found = reference_marginal(target, pair)
-    if found is None:
+    return None if found is None else ((pair,), found.grid, found.values)
+
+
+def exact_lines(target: Target, pair: Pair, picture: Any = None) -> Drawn:
+    """The exact posterior's regions or curve, and how high its marginals are; the SAME arrays at every frame."""
+    if (found := _exact_on_grid(target, pair, picture)) is None:
         return NOTHING
-    make = partial(lines_with_strips, found.grid.axes, found.values, target, pair)
-    return once(target, ("exact lines", pair), make)
+    key, grid, values = found
+    seen = pair if target.dim > 2 else (0, 1)
+    return once(target, ("exact lines", *key), partial(lines_with_strips, grid.axes, values, target, seen))
 
 
-def exact_areas(picture: Any, target: Target) -> Lines:
-    """The regions of the exact posterior on a grid of its own coordinates, to be filled."""
-    if picture.p is None:
+def exact_areas(target: Target, pair: Pair, picture: Any = None) -> Lines:
+    """The same to be filled."""
+    if (found := _exact_on_grid(target, pair, picture)) is None:
         return col.EMPTY_AREAS
-    make = partial(col.region_areas, picture.grid.axes, picture.p)
-    return once(target, ("exact areas", picture.grid.box, picture.grid.shape), make)
-
-
-def reference_areas(target: Target, pair: Pair) -> Lines:
-    """The same of two coordinates of many."""
-    found = reference_marginal(target, pair)
-    if found is None:
-        return col.EMPTY_AREAS
-    return once(target, ("exact areas", pair), partial(col.region_areas, found.grid.axes, found.values))
+    key, grid, values = found
+    return once(target, ("exact areas", *key), partial(col.region_areas, grid.axes, values))
 
 
 def lines_with_strips(
@@ -315,12 +308,12 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
     drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
     if picture is None:
         return drawn
-    exact, tops = lines_on_grid(picture, target)
+    exact, tops = exact_lines(target, (0, 1), picture)
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
     image = (
         col.heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
     )
-    areas = exact_areas(picture, target)
+    areas = exact_areas(target, (0, 1), picture)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
@@ -328,11 +321,11 @@ def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
     """The marginals of two coordinates of many."""
     target, m = frame.target, len(frame.weights)
     dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
-    exact, tops = reference_lines(target, pair)
+    exact, tops = exact_lines(target, pair)
     found = approximate_marginal(frame.density, pair, target.view_box)
     approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
     image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
-    areas = reference_areas(target, pair)
+    areas = exact_areas(target, pair)
     return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
@@ -418,7 +411,7 @@ class DifferenceScene(Scene):
         picture = frame.grid
         if picture is None or picture.p is None:
             return col.StageColumns()
-        exact, _ = lines_on_grid(picture, frame.target)
+        exact, _ = exact_lines(frame.target, pair, picture)
         image, top = _image(picture)
         lines = col.region_lines(picture.grid.axes, picture.q)
         return col.StageColumns(exact, lines, top=top, image=image)

@@ -156,8 +156,7 @@ class PredictiveBandScene(BandScene):
         mean, sd = moments_under_q(frame, x)
         noise = float(average(target.noise_variance(points)))
         curve = target.row_mean(average(points)[None], target.rows_at(x[:, None]))[0]
-        way = np.column_stack([x, curve])
-        paths = col.segment_columns([col.Segments(np.stack([way[:-1], way[1:]], axis=1), 0)])
+        paths = col.segment_columns([col.Segments(col.pieces(np.stack([x, curve], axis=1)[None]), 0)])
         return drawn._replace(approximate=band(x, mean, np.sqrt(sd**2 + noise)), paths=paths)
 
 
