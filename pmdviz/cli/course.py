@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import base64
 import copy
-import csv
-import io
 import json
 import re
 import tempfile
@@ -408,11 +406,9 @@ def _check_output(name: str | None) -> None:
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows of the same names as CSV. A text that a spreadsheet would take for a formula gets an apostrophe."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _csv_cell(value) for name, value in row.items()} for row in rows)
-    return stream.getvalue()
+    from pmdviz.experiments.workers import csv_text
+
+    return csv_text(({name: _csv_cell(value) for name, value in row.items()} for row in rows), rows[0] if rows else ())
 
 
 def _csv_cell(value: Any) -> Any:

@@ -175,6 +175,18 @@ def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple, list[Row]]:
     return found
 
 
+def means_of(rows: Sequence[Row], columns: Sequence[str], value: str, words: str) -> list[Row]:
+    """For each group the mean of a value with its standard error, runs, and how many have `words`, seconds."""
+    found = []
+    for key, mine in grouped(rows, *columns).items():
+        known = np.array([row[value] for row in mine if np.isfinite(row[value])])
+        mean, error = mean_with_error(known)
+        entry = {**dict(zip(columns, key, strict=True)), "mean": mean, "standard error": error, "runs": len(mine)}
+        entry |= {"without number": len(mine) - len(known), f"with {words}": sum(bool(row[words]) for row in mine)}
+        found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
+    return found
+
+
 def numbers(found: Mapping[str, float | None]) -> dict[str, float]:
     """The values; NaN where one is unavailable."""
     return {name: float("nan") if value is None else float(value) for name, value in found.items()}

@@ -159,25 +159,14 @@ def kernel_picture(title: str, kernel: Array, points: Array) -> HeatMap:
 Z = 1.959964  # of 95 %
 
 
-class Rate(NamedTuple):
-    """A share of rejections, and Wilson's interval that holds the true rate with 95 % confidence."""
+def wilson(rejected: int, runs: int) -> tuple[float, float]:
+    """The interval that holds the true rate with 95 % confidence (Wilson 1927), with p = rejected / runs.
 
-    rejected: int
-    runs: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """rejected / runs."""
-        return self.rejected / self.runs
-
-
-def rate_of(rejected: int, runs: int) -> Rate:
-    """With p = rejected / runs: (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)  (Wilson 1927)."""
+    (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)
+    """
     p, spread = rejected / runs, Z**2 / runs
     middle, half = p + spread / 2, Z * np.sqrt(p * (1 - p) / runs + spread / (4 * runs))
-    return Rate(rejected, runs, max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread))
+    return max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread)
 
 
 BLOCK = 20  # repetitions of a case
@@ -273,9 +262,11 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
         names, found = ("test", "num_points", "perturbation"), []
         for key, mine in sorted(experiments.grouped(rows, *names).items()):
-            rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
-            numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
-            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
+            rejected, runs = sum(row["rejected"] for row in mine), len(mine)
+            low, high = wilson(rejected, runs)
+            numbers = {"rejected": rejected / runs, "low": low, "high": high, "samples": runs}
+            ms = 1000 * float(np.mean([row["seconds"] for row in mine]))
+            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": ms})
         return found
 
     def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:

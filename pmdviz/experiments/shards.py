@@ -371,15 +371,8 @@ class ShardedPosterior(Experiment[ShardedPosteriorKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Row]:
         """For each way and K the mean of the error, with its standard error."""
-        found = []
-        groups = grouped(rows, "combiner", "K")
-        for combiner, count in sorted(groups, key=lambda key: (TITLES.index(key[0]), key[1])):
-            mine = groups[combiner, count]
-            mean, spread = experiments.mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
-            entry = {"combiner": combiner, "K": count, "mean": mean, "standard error": spread, "runs": len(mine)}
-            entry["with note"] = sum(bool(row["note"]) for row in mine)
-            found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
-        return found
+        ordered = sorted(rows, key=lambda row: (TITLES.index(row["combiner"]), row["K"]))
+        return experiments.means_of(ordered, ("combiner", "K"), WHOLES[knobs.target].error, "note")
 
     def pictures(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Chart]:
         """The error against K, a line a combiner."""

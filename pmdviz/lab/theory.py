@@ -19,7 +19,7 @@ from pmdviz.lab import css
 from pmdviz.lab.links import NOTHING, Asked, experiment_query
 from pmdviz.lab.loop.frame_sender import make_acknowledge
 from pmdviz.lab.loop.task import Task, TaskSlot
-from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, NOTHING_YET, ExperimentWork, Found, Measurement
+from pmdviz.lab.loop.work import BACK_S, LOOK_EVERY_S, NOTHING_YET, ExperimentWork, Found
 from pmdviz.lab.page import Page
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.sharing import Choice, PageSharing, asked_of, changed, of_preset, read, usual
@@ -69,7 +69,7 @@ class ExperimentResults:
             return
         self._shown = found = self.work.found
         file = f"pmdviz-{self.work.experiment.name}.csv"
-        self.download.param.update(visible=bool(self.work.result.rows), filename=file)
+        self.download.param.update(visible=bool(self.work.so_far.rows), filename=file)
         self.about.object = f"<p>{_about_run(self.work)}</p>"
         self.pictures.show(found.pictures)
         self.summary.object = _summary(found.summary)
@@ -78,7 +78,7 @@ class ExperimentResults:
         self.examples.show(found.examples, self.pictures.colours)
 
     def _csv(self) -> io.StringIO:
-        return io.StringIO(self.work.result.csv() if self.work is not None else "")
+        return io.StringIO(self.work.so_far.csv() if self.work is not None else "")
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
@@ -130,7 +130,7 @@ class TheoryPage(Page):
     """Every experiment: a new one is here by itself. A page of the app; `asked`: what its link says."""
 
     def __init__(self, asked: Asked = NOTHING) -> None:
-        self.work: Measurement | None = None
+        self.work: ExperimentWork | None = None
         self._slot = TaskSlot(self._look, LOOK_EVERY_S, patience_s=BACK_S)
         self._busy = False
         titles = {each.title: name for name, each in sorted(EXPERIMENTS.items())}
@@ -145,7 +145,7 @@ class TheoryPage(Page):
         if not any(asked):
             stored = json.loads(STORED.read_text(encoding="utf-8"))
             made = ExperimentResult(FIRST, stored["knobs"], stored["rows"])
-            self.results.begin(ExperimentWork(FIRST, stored["knobs"], result=made))
+            self.results.begin(ExperimentWork(FIRST, stored["knobs"], known=made))
             said = STORED_WORDS.format(len(made.rows))
         self.choice = usual(FIRST)
         try:
@@ -241,9 +241,9 @@ class TheoryPage(Page):
         """Run the chosen experiment, like its button; where it is too much only if a person insists."""
         self.insist.visible = False
         if (self.work is None or self.work.over) and self.gate("experiment"):
-            made = ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist)
-            self.results.begin(made)
-            self.work = Measurement(made.act, "cases")
+            self.work = ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist)
+            self.results.begin(self.work)
+            self.work.measure()
             self._show_running(True)
             self._slot.follow(self.work, self._ended)
             self._look()

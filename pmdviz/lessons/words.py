@@ -48,12 +48,8 @@ NAMES = {  # of values that are not metrics, in a person's words
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
 
-def _reader() -> MarkdownIt:
-    """Markdown without HTML and without pictures, which would be asked of other servers."""
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-
-
-READER = _reader()
+# Markdown without HTML and without pictures, which would be asked of other servers.
+READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def markdown(text: str) -> Nodes:

@@ -13,7 +13,7 @@ from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments import Picture as Shown
 from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import ellipses, joined
+from pmdviz.scenes.columns import Columns, ellipses, joined
 from pmdviz.scenes.words import number
 
 # The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
@@ -50,15 +50,10 @@ def legend_html(title: str, entries: Sequence[Entry], dark: bool) -> str:
     return head + (f'<p class="legend">{words}</p>' if words else "")
 
 
-def colour_of(number: int, dark: bool) -> str:
-    """The colour of a series, as text."""
-    colours = style.entrant_colours(dark)
-    return style.theme(dark).muted if number == MUTED else colours[number % len(colours)]
-
-
 def sign_svg(entry: Entry, dark: bool) -> str:
     """The sign of an entry as SVG."""
-    colour, theme = colour_of(entry.colour, dark), style.theme(dark)
+    colours, theme = style.entrant_colours(dark), style.theme(dark)
+    colour = theme.muted if entry.colour == MUTED else colours[entry.colour % len(colours)]
     dashes = f' stroke-dasharray="{" ".join(map(str, entry.dash))}"' if entry.dash else ""
     parts = {"c": colour, "d": dashes, "paper": theme.paper}
     parts |= {"below": theme.layers["exact"], "above": theme.layers["approximate"]}
@@ -85,7 +80,6 @@ SIGNS = {
 }
 
 
-Columns = dict[str, np.ndarray]
 MOST_DECADES = 12  # below the largest value: smaller values are rounding
 PAD = 0.06  # room round the data: a share of an axis
 ALONE = 2.0  # factor of room round a single value
@@ -164,7 +158,7 @@ def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[floa
     return (low - pad, high + pad), (0.0, 1.08 * float(counts.max(initial=0.0)) or 1.0)
 
 
-def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
+def outlines(means: np.ndarray, covs: np.ndarray) -> Columns:
     """Ellipses around means (k, 2) that hold 68 % of Gaussians with covariances (k, 2, 2), with gaps between them."""
     means, covs = np.asarray(means, float).reshape(-1, 2), np.asarray(covs, float).reshape(-1, 2, 2)
     known = np.isfinite(means).all(axis=1) & np.isfinite(covs).all(axis=(1, 2))
@@ -176,7 +170,7 @@ def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
     return {"x": x, "y": y}
 
 
-def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tuple[float, float]]:
+def square(parts: list[Columns]) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ends of two axes of equal length around all that is drawn."""
     ends = []
     for name in ("x", "y"):

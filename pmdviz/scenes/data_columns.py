@@ -39,15 +39,13 @@ ALL, LIT = 0.3, 0.85  # opacity of the data, and of the data of this step
 DOT_PX, RUG_PX = 7.0, 5.0
 ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
 
-Columns = dict[str, np.ndarray]
-
 
 class DataGround(NamedTuple):
     """The fixed part: the data, and the prediction of the exact posterior."""
 
-    bars: Columns  # left, right, bottom, top (density); empty of dots
-    dots: Columns  # x, y
-    exact: Columns  # x, y of lines
+    bars: col.Columns  # left, right, bottom, top (density); empty of dots
+    dots: col.Columns  # x, y
+    exact: col.Columns  # x, y of lines
     labels: tuple[str, str]
     ranges: tuple[tuple[float, float], tuple[float, float]]
     units: tuple[col.Units, col.Units] = (col.AS_GIVEN, col.AS_GIVEN)
@@ -57,16 +55,16 @@ class DataMoment(NamedTuple):
     """The part that changes with the frame."""
 
     ground: DataGround
-    bars: Columns  # of the batch: its part of each bar
-    dots: Columns
-    approximate: Columns
+    bars: col.Columns  # of the batch: its part of each bar
+    dots: col.Columns
+    approximate: col.Columns
 
 
 NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0)))
 NO_MOMENT = DataMoment(NO_GROUND, NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE)
 
 
-def data_picture(moment: DataMoment, rug: Columns = col.EMPTY_LINE) -> Picture:
+def data_picture(moment: DataMoment, rug: col.Columns = col.EMPTY_LINE) -> Picture:
     """All rows in grey, the batch of the step lit, what q and the exact posterior predict, and a rug of the rows."""
     ground = moment.ground
     marks = {
@@ -164,7 +162,7 @@ def _edges(ground: DataGround) -> np.ndarray:
     return np.append(ground.bars["left"], ground.bars["right"][-1:])
 
 
-def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> Columns:
+def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> col.Columns:
     """Bars whose area is the share of `num_data` that lies in each of them."""
     counts, _ = np.histogram(values, edges)
     tops = counts / (num_data * np.diff(edges))
@@ -176,11 +174,11 @@ def evenly(n: int, limit: int) -> np.ndarray:
     return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
 
 
-def _dots(points: np.ndarray) -> Columns:
+def _dots(points: np.ndarray) -> col.Columns:
     return col.curve_columns(*points[evenly(len(points), MAX_DOTS)].T)
 
 
-def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> Columns:
+def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> col.Columns:
     """The prediction averaged over `draws` of theta, as lines."""
     (left, right), (bottom, top) = ranges
     if target.predicts == "class":
@@ -218,7 +216,7 @@ class Moved(NamedTuple):
     """A moved target: its handles, and the lines x, y of its exact posterior."""
 
     handles: tuple[Handle, ...]
-    lines: dict[str, np.ndarray]
+    lines: col.Columns
 
 
 def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Value]:
@@ -246,7 +244,7 @@ def moved(target: Target, at: int, x: float, y: float) -> Moved:
     return Moved(made.handles(), coarse_lines(made))
 
 
-def coarse_lines(target: Target) -> dict[str, np.ndarray]:
+def coarse_lines(target: Target) -> col.Columns:
     """The regions of 50, 80 and 95 % of the exact posterior, or its curve; nothing beyond two dimensions."""
     if target.dim > 2:
         return col.EMPTY_LINE
@@ -264,7 +262,7 @@ def coarse_lines(target: Target) -> dict[str, np.ndarray]:
     return col.contour_line(*fine.axes, density, col.density_levels(density))
 
 
-def _curve(target: Target, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _curve(target: Target, rows: np.ndarray) -> col.Columns:
     grid = Grid(target.view_box, LINE_SIDE)
     mass = np.exp(_below_peak(target.log_joint(grid.points, rows)))
     return col.curve_columns(grid.axes[0], mass / (mass.sum() * grid.cell_volume))

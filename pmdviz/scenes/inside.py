@@ -18,14 +18,13 @@ from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, drawn_rows
+from pmdviz.scenes.columns import EMPTY_LINE, Columns, StageColumns, drawn_rows
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target
 
 Told: TypeAlias = "None | bool | int | float | str | np.ndarray | Sequence[Told] | Mapping[str, Told]"
 Put = Callable[[str, np.ndarray], Json]
-Columns = dict[str, np.ndarray]
 
 # The batch of one step among all data, and the density of new data that the batch alone implies.
 
@@ -370,7 +369,7 @@ def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
 
 
-def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _dots(step: _Step, rows: np.ndarray) -> Columns:
     """The told particles: row, weights, parent and its children; where they are and where they come from."""
     found = {"row": rows}
     if step.weights is not None:
@@ -385,7 +384,7 @@ def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
     return _single(found)
 
 
-def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _way(step: _Step, rows: np.ndarray) -> Columns:
     """Where points of some rows are, and, where that is known, where they come from."""
     now, then = _places(step.after, step.pair)[rows], None
     if step.update.kind == "move":
@@ -398,7 +397,7 @@ def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
     return found if then is None else found | dict(zip(("x0", "y0"), then.T, strict=False))
 
 
-def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
+def _old(step: _Step, limit: int) -> Columns:
     """Some of the points before the step, where the step redrew them: places, weights and children."""
     if not step.placed or not step.redrawn:
         return {}
@@ -423,11 +422,11 @@ def _axes(scene: Scene, frame: Frame, pair: Pair, drawn: StageColumns) -> Mappin
     return {"x": list(map(float, x)), "y": list(map(float, y)), "labels": list(scene.axis_labels(frame.target, pair))}
 
 
-def _lines(earlier: StageColumns, drawn: StageColumns) -> dict[str, dict[str, np.ndarray]]:
+def _lines(earlier: StageColumns, drawn: StageColumns) -> dict[str, Columns]:
     return {"exact": drawn.exact, "before": _thinned(earlier.approximate), "after": drawn.approximate}
 
 
-def _thinned(line: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _thinned(line: Columns) -> Columns:
     """A line with gaps, of at most about so many points: every k-th of each piece, and its ends."""
     gaps = np.isnan(line["x"])
     if len(gaps) <= POINTS:

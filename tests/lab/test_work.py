@@ -214,7 +214,7 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     with pytest.raises(Cancelled):
         work.act(tell)
     assert 6 <= len(work.rows) < 12 and work.found.pictures and len(work.found.summary) == 3
-    assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
+    assert len([*csv.DictReader(io.StringIO(work.so_far.csv()))]) == len(work.rows)
 
 
 async def test_what_is_too_large_is_refused_unless_a_person_insists(page, monkeypatch):
@@ -229,12 +229,12 @@ async def test_what_is_too_large_is_refused_unless_a_person_insists(page, monkey
 
 def test_the_page_opens_with_a_stored_sweep_whose_rows_another_error_judges_without_a_run(page):
     first = page.results.work
-    assert "A stored sweep of 120 runs." in page.line.said.object and len(first.result.rows) == 120
+    assert "A stored sweep of 120 runs." in page.line.said.object and len(first.so_far.rows) == 120
     (chart,) = first.found.pictures
     assert chart.title.startswith("Measured slope -0.") and chart.slopes[0][1] == -0.5
     page._turn("error", "kl_forward")
     again = page.results.work
-    assert again.result.rows == first.result.rows and again.found.pictures[0].y_label.startswith("forward KL")
+    assert again.so_far.rows == first.so_far.rows and again.found.pictures[0].y_label.startswith("forward KL")
     page._turn("varied", "m")  # this needs new runs
     assert page.results.work is again
 

@@ -25,7 +25,6 @@ from pmdviz.scenes.columns import density_levels, region_lines
 from pmdviz.scenes.data_columns import BINS, FINE_SIDE, coarse_lines, ground_of, moment, moved, moved_options
 from pmdviz.scenes.race import Difference, difference, difference_of, tile_columns
 from pmdviz.scenes.stage import SCENES, square
-from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
 from pmdviz.scenes.words import button, marked, number
 from pmdviz.targets import make_target
@@ -84,11 +83,11 @@ def test_dots_have_areas_by_weight_and_the_heaviest_are_drawn():
 
 
 def test_the_hover_is_of_the_approximation_and_one_dimension_is_curves_over_a_rug(frame):
-    shown = stage_columns(frame).particles["log_density"]
+    shown = SCENES["posterior"].columns(frame, (0, 1)).particles["log_density"]
     exact = frame.density.log_density(frame.particles)
     near = exact > exact.max() - 5
     assert_allclose(shown[near], exact[near], atol=0.1)
-    columns = stage_columns(Session(Recipe("bimodal1d", num_particles=200)).frame)
+    columns = SCENES["posterior"].columns(Session(Recipe("bimodal1d", num_particles=200)).frame, (0, 1))
     assert columns.top > 0 and np.isfinite(columns.top)
     assert (columns.particles["y"] < 0).all()
     assert_allclose(np.trapezoid(columns.approximate["y"], columns.approximate["x"]), 1, atol=0.01)

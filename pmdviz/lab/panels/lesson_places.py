@@ -24,7 +24,7 @@ from pmdviz.lab.panels.sharing import of_preset
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
-from pmdviz.presets import NoScope, RaceScope, RunScope
+from pmdviz.presets import RaceScope, RunScope
 from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
@@ -345,7 +345,7 @@ class ExperimentPlace(PagePlace):
     def moment(self) -> Moment | None:
         """What it found; before the end nothing."""
         result = self._result
-        return None if result is None else Moment(id(result), True, False, NoScope)
+        return None if result is None else Moment(id(result), True, False, lambda: RaceScope({}))
 
     def give_back(self) -> None:
         """The earlier choice."""

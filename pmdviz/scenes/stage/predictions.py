@@ -24,9 +24,6 @@ DOT = 5.0  # px
 DATA = 500  # dots: more would hide the band
 
 
-Line = dict[str, np.ndarray]
-
-
 class BandScene(Scene):
     """Mean ± 2 sd of E(y | x, θ) over q and exactly; the function that the data are of; inducing inputs as a rug.
 
@@ -99,12 +96,12 @@ def moments_under_q(frame: Frame, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return mean, np.sqrt(average((values - mean) ** 2))
 
 
-def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
+def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> col.Columns:
     """Mean, and the mean less and plus two sds, with gaps of NaN."""
     return col.joined(col.curve_columns(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
 
 
-def _exact(target: Target, x: np.ndarray) -> Line:
+def _exact(target: Target, x: np.ndarray) -> col.Columns:
     process = target.process_at(x[:, None]) if hasattr(target, "process_at") else None
     if process is not None:
         return band(x, *process)
@@ -166,8 +163,6 @@ LINES, DRAWS = 25, 200  # draws of q that have a line, and that the probability 
 LATENT_DRAWS = 8  # both of a Gaussian process, whose chances cost more
 SIDE, LATENT_SIDE = 48, 32  # cells of the picture, a side
 MARGIN = 1.15  # of the data's largest coordinate
-
-Lines = dict[str, np.ndarray]
 
 
 class DecisionLinesScene(Scene):
@@ -296,7 +291,7 @@ def _classes(
     )
 
 
-def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
+def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> col.Columns:
     """Where each of the surfaces (n, side, side) is 1/2, with gaps of NaN."""
     return col.joined(col.contour_line(axis, axis, surface, np.array([0.5])) for surface in chances)
 
@@ -306,8 +301,6 @@ def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
 SHARES = 0.05, 0.5, 0.95  # of the points of a time that lie below each of the three lines
 SERIES_POINTS = 1000  # times at most
 ROOM = 0.6  # above and below the exact band, in its height
-
-PathLine = dict[str, np.ndarray]
 
 
 class HiddenPathScene(Scene):
@@ -362,12 +355,12 @@ def _times(target: Target) -> np.ndarray:
     return np.unique(evenly(target.num_data, SERIES_POINTS))
 
 
-def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> PathLine:
+def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> col.Columns:
     paths = points[:, target.path_columns][:, _times(target)]
     return col.joined(_line(target, curve) for curve in weighted_quantiles(paths, weights, SHARES))
 
 
-def _line(target: Target, y: np.ndarray) -> PathLine:
+def _line(target: Target, y: np.ndarray) -> col.Columns:
     return col.curve_columns(_times(target) + 1, y)
 
 
@@ -380,7 +373,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[fl
     return np.array([values[order[place, columns], columns] for place in places])
 
 
-def _exact_band(target: Target) -> PathLine:
+def _exact_band(target: Target) -> col.Columns:
     """The SAME arrays at every frame."""
     draws = target.reference().draws
     return once(target, "path", lambda: _band(target, draws, np.full(len(draws), 1 / len(draws))))
@@ -454,14 +447,14 @@ def _curve(values: np.ndarray, weights: np.ndarray, box: Box) -> tuple[np.ndarra
     return grid.axes[0], density.on_grid(grid)
 
 
-def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box, peak: float) -> PathLine:
+def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box, peak: float) -> col.Columns:
     """In tile k, the foot a little above its edge for the numbers below."""
     foot = 0.1
     height = np.minimum(foot + (HIGH - foot) * density / peak, TOP)
     return col.curve_columns(*col.placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k)))
 
 
-def _exact_tiles(target: Target) -> tuple[PathLine, list[tuple[Box, float]], list[str]]:
+def _exact_tiles(target: Target) -> tuple[col.Columns, list[tuple[Box, float]], list[str]]:
     """The exact curves, each tile's box and peak, and mean and sd in words."""
     found = target.reported(target.reference().draws)
     weights = np.full(len(found), 1 / len(found))
