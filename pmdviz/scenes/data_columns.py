@@ -112,7 +112,7 @@ def _made_ground(target: Target) -> DataGround:
     points = plane(target, target.data_rows)
     reference = target.reference()
     draws = None if reference is None else reference.sample(stream("pictures"), DRAWS)
-    across = _span(points[:, 0])
+    across = widened(points[:, 0])
     if points.shape[1] == 1:
         edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)
         bars = _bars(points[:, 0], edges, len(points))
@@ -122,7 +122,7 @@ def _made_ground(target: Target) -> DataGround:
         units = col.original_units(target, name)
         labels = f"{name} (data points)", f"density (per {'sd' if units != col.AS_GIVEN else 'unit'} of {name})"
         return DataGround(bars, col.EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, col.AS_GIVEN))
-    ranges = across, _span(points[:, 1])
+    ranges = across, widened(points[:, 1])
     lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
@@ -152,9 +152,10 @@ def _has_ones(target: Target) -> bool:
     return own and target.predicts == "number" and form is not None and form.dim_beyond == 1
 
 
-def _span(values: np.ndarray) -> tuple[float, float]:
+def widened(values: np.ndarray, margin: float = MARGIN) -> tuple[float, float]:
+    """The range of values with a share of it more on each side; of one value alone a range of 2."""
     low, high = float(values.min()), float(values.max())
-    pad = MARGIN * max(high - low, 1e-9)
+    pad = margin * (high - low) or 1.0
     return low - pad, high + pad
 
 

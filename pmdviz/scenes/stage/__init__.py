@@ -22,7 +22,6 @@ from pmdviz.scenes import words as texts
 from pmdviz.targets import Target
 
 LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
-DRAWN = ("prior", "particles", "paths", "exact", "approximate")  # dots below, the dashes over the solid lines
 LEGEND_ORDER = ("prior", "exact", "approximate", "particles", "paths", "others")
 USUAL_WORDS = {"exact": "exact posterior", "approximate": "approximation", "particles": "particles"}
 SCENES: dict[str, Scene] = {}

@@ -11,7 +11,7 @@ from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.data_columns import evenly
+from pmdviz.scenes.data_columns import evenly, widened
 from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -49,7 +49,7 @@ class BandScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Where the data are."""
         x, y = target.inputs(target.data_rows)[:, 0], target.outcomes(target.data_rows)
-        return _widened(x), _widened(y)
+        return widened(x, BAND_MARGIN), widened(y, BAND_MARGIN)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The names of input and outcome."""
@@ -74,12 +74,6 @@ class BandScene(Scene):
             others=others,
             prior=col.curve_columns(x, target.true_function(x[:, None])) if known else col.EMPTY_LINE,
         )
-
-
-def _widened(values: np.ndarray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    side = BAND_MARGIN * (high - low) or 1.0
-    return low - side, high + side
 
 
 def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -116,7 +110,7 @@ def _rug(frame: Frame) -> dict[str, np.ndarray]:
     if given is None:
         return col.EMPTY_DOTS
     x = frame.target.inducing_inputs(given.particles[int(np.argmax(frame.weights))])[:, 0]
-    low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
+    low, _ = widened(frame.target.outcomes(frame.target.data_rows), BAND_MARGIN)
     return col.plain_dots(x, np.full(len(x), low), DOT)
 
 
