@@ -345,7 +345,6 @@ def bandwidth_of(case: Case) -> str | float:
 
 NUM_BINS = 10
 NUM_RANKED = 99  # draws of a chain, evenly spaced, among which the truth is ranked: nearly independent if it has mixed
-NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
 SAMPLERS: Mapping[str, tuple[str, str, int, Mapping[str, Value]]] = {  # title, method, budget and knobs
     "hmc": ("Hamiltonian Monte Carlo", "hmc", 20_000, {}),
@@ -391,13 +390,11 @@ class Calibration(Experiment[CalibrationKnobs]):
 
     def run(self, case: Case) -> list[Row]:
         """Data, draws and the rank."""
-        session = Session(_recipe(case), metrics_every=NEVER)
-        while not session.done:
-            session.advance(1000)
-        theta = session.recipe.target_options["theta"]
-        draws = session.frame.particles[:, 0]
+        recipe = _recipe(case)
+        frame = Session(recipe, metrics_every=10**9).advance(10**9)
+        theta, draws = recipe.target_options["theta"], frame.particles[:, 0]
         ranked = draws[np.linspace(0, len(draws) - 1, NUM_RANKED).astype(np.int64)]
-        below, ess = float((ranked < theta).mean()), session.frame.metrics["bulk_ess"]
+        below, ess = float((ranked < theta).mean()), frame.metrics["bulk_ess"]
         return [{"seed": case["seed"], "theta": theta, "rank": below, "bulk_ess": ess}]
 
     def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[Row]:

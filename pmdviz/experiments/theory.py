@@ -219,8 +219,9 @@ class BothKnobs(Knobs):
     strategy: The setting of PMD, one for each theorem.
     """
 
-    target = Choice("gaussian", {name: each.title for name, each in TARGETS.items()}, "Posterior", more=names)
-    strategy = Choice("particles", {name: each.title for name, each in STRATEGIES.items()}, "Particles")
+
+POSTERIOR = Choice("gaussian", {name: each.title for name, each in TARGETS.items()}, "Posterior", more=names)
+PARTICLES = Choice("particles", {name: each.title for name, each in STRATEGIES.items()}, "Particles")
 
 
 # How fast the error falls with particles, steps or data, next to the slopes of the theorems.
@@ -234,6 +235,7 @@ class ConvergenceKnobs(BothKnobs):
     seeds: Run seeds from 0 on.
     """
 
+    target, strategy = POSTERIOR, PARTICLES
     varied = Choice("mT", {name: each.title for name, each in VARIED.items()}, "Varied setting")
     error = Choice("bounded", {name: words for name, (words, _) in ERRORS.items()}, "Error")
     seeds = Whole(20, (1, 1000), label="Runs at each value")
@@ -398,6 +400,7 @@ class RecurrenceKnobs(BothKnobs):
     steps: Number of steps, from the first one on.
     """
 
+    target, strategy = POSTERIOR, PARTICLES
     runs = Whole(4, (1, 1000), label="Runs")
     steps = Whole(15, (1, 10_000), label="Steps")
 
