@@ -186,7 +186,8 @@ class TheoryPage(Page):
         self.choice = choice
         self.insist.visible = False
         self._show()
-        self.results.judge_by(choice.knobs)
+        if not self._slot.running:  # else at its end
+            self.results.judge_by(choice.knobs)
         self.sharing.follow(choice)
 
     def _turn(self, name: str, value: Value) -> None:
