@@ -157,13 +157,11 @@ def _stretches(frame: Frame) -> col.Image | None:
     """log |det| of the last step's map in units of its largest: 0 where squeezed most, a half where nothing moves."""
     if frame.target.dim != 2 or frame.iteration == 0:
         return None
-    (left, right), (low, high) = square(frame.target.view_box)
-    x, y = (a + (b - a) * (np.arange(SIDE) + 0.5) / SIDE for a, b in ((left, right), (low, high)))
-    points = np.stack([np.tile(x, SIDE), np.repeat(y, SIDE)], axis=1)
-    logs = frame.method.stretch(frame.state, frame.knobs, frame.target, points)
+    grid = Grid(square(frame.target.view_box), SIDE)
+    logs = frame.method.stretch(frame.state, frame.knobs, frame.target, grid.points)
     shares = np.clip(logs / max(float(np.abs(logs).max(initial=0.0, where=np.isfinite(logs))), 1e-300), -1, 1)
     values = 0.5 + 0.5 * np.rint(SHADES * shares) / SHADES
-    return col.Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
+    return col.Image(values.reshape(grid.shape).astype(np.float32), *grid.box)
 
 
 # Points that stay where they are and get new weights: a dot is the weight now, a ring the weight they came with.

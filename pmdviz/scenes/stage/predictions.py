@@ -255,10 +255,8 @@ def _square(inputs: np.ndarray) -> Ranges:
 
 def _plane(span: tuple[float, float], side: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """The middles of cells along an axis, and inputs (side^2, dim) at all cells, row by row from the bottom."""
-    axis = span[0] + (span[1] - span[0]) * (np.arange(side) + 0.5) / side
-    points = np.zeros((side * side, dim))
-    points[:, 0], points[:, 1] = np.tile(axis, side), np.repeat(axis, side)
-    return axis, points
+    grid = Grid((span, span), side)
+    return grid.axes[0], np.pad(grid.points, ((0, 0), (0, dim - 2)))
 
 
 def _some(rows: np.ndarray, number: int) -> np.ndarray:
