@@ -133,7 +133,7 @@ _drawn = 0.0  # when a bar was
 
 
 def bar(read: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
-    """What draws the share that is done and the words that `read` makes of what it is told; None without a terminal."""
+    """A function that draws the share and the words which `read` makes of its arguments; None without a terminal."""
     return (lambda *told: draw_bar(*read(*told))) if sys.stderr.isatty() else None
 
 

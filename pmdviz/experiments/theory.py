@@ -270,7 +270,7 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
 
     def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Row]:
-        """The fitted slope with its standard error, each whole bound's, and each term's that is no bound alone."""
+        """The fitted slope with its standard error, each whole bound's, and each term's of a bound."""
         fit = self.fit(rows, knobs)
         if fit is None:
             return []

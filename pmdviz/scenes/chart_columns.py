@@ -228,7 +228,7 @@ def _role(numbers: Mapping[str, int], name: str, k: int) -> str:
 
 
 def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
-    """Series, guide lines of slopes, levels with their words; what has no place on a log axis is left out."""
+    """Series, guide lines of slopes, levels with their words; values without a place on a log axis are left out."""
     kept = [_usable(series, chart) for series in chart.series]
     levels = sorted((y, words) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log))
     heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]

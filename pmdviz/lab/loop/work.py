@@ -121,7 +121,7 @@ def run_seconds(recipe: Recipe, frame: Frame) -> float:
     return step_seconds(frame.knobs, frame.target) * recipe.budget / max(1, each)
 
 
-# The experiments of the Theory page: one at a time on a server, in worker processes; pictures of what was found so far.
+# The experiments of the Theory page: one at a time on a server, in worker processes, with pictures of the rows so far.
 
 LOOK_EVERY_S = 0.4
 BACK_S = 3.0  # a cancelled thread is waited for so long: it may have more to show
