@@ -17,7 +17,7 @@ from benchmarks.problems import KINDS, Problem, problem
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, words_of
-from pmdviz.experiments.goodness_of_fit import rate_of
+from pmdviz.experiments.goodness_of_fit import wilson
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.methods import METHODS, find_method
 
@@ -160,8 +160,8 @@ def _share(part: int, whole: int) -> dict[str, float] | None:
     """The share with Wilson's 95 % interval; None of nothing."""
     if not whole:
         return None
-    rate = rate_of(part, whole)
-    return {"share": figures(rate.value, 3), "low": figures(rate.low, 3), "high": figures(rate.high, 3)}
+    low, high = wilson(part, whole)
+    return {"share": figures(part / whole, 3), "low": figures(low, 3), "high": figures(high, 3)}
 
 
 def table(told: dict[str, Any]) -> str:

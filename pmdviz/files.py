@@ -121,6 +121,8 @@ def check_writable(given: Given) -> Path:
 
 def made_folder(given: str) -> Path:
     """The folder of that name, which is created where it is missing. Raises InputError."""
+    if not given:
+        raise InputError("this needs the name of a folder, such as public, or . for the present one; got ''")
     try:
         Path(given).mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import argparse
 import base64
 import copy
-import csv
-import io
 import json
 import re
 import tempfile
@@ -47,8 +45,6 @@ def course() -> list[Path]:
 
 def notebooks(options: argparse.Namespace) -> None:
     """Copy them all, or none. Raises InputError for a folder that cannot be written, or files that are there."""
-    if not options.folder:
-        raise InputError("notebooks needs the name of a folder, or . for the present one; got ''")
     sources, folder = course(), made_folder(options.folder)
     there = [source.name for source in sources if (folder / source.name).exists()]
     if there and not options.force:
@@ -384,8 +380,9 @@ def answers(options: argparse.Namespace) -> None:
     from pmdviz.lessons.progress import judged_again, read_sheet, rows_of, table
     from pmdviz.lessons.reading import text_of
 
-    for output in (options.csv, options.json):
-        _check_output(output)
+    for name in (options.csv, options.json):  # an option takes the first file after it
+        if name not in (None, "-") and Path(name).is_file() and '"pmdviz_answers"' in text_of(Path(name)):
+            raise InputError(f"{name} is a file of answers, and the table would take its place; {ORDER}")
     if options.csv != "-" and Path(options.csv).suffix.lower() != ".csv":
         raise InputError(f"--csv writes a file that ends in .csv, such as class.csv, not {options.csv!r}; {ORDER}")
     found = [read_sheet(text_of(Path(name)), name) for name in options.files]
@@ -398,21 +395,11 @@ def answers(options: argparse.Namespace) -> None:
     return write_text(options.csv, as_csv(rows).rstrip("\n"))
 
 
-def _check_output(name: str | None) -> None:
-    """Raise InputError where the table would take the place of answers: an option takes the first file after it."""
-    from pmdviz.lessons.reading import text_of
-
-    if name not in (None, "-") and Path(name).is_file() and '"pmdviz_answers"' in text_of(Path(name)):
-        raise InputError(f"{name} is a file of answers, and the table would take its place; {ORDER}")
-
-
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Rows of the same names as CSV. A text that a spreadsheet would take for a formula gets an apostrophe."""
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, [*(rows[0] if rows else ())], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows({name: _csv_cell(value) for name, value in row.items()} for row in rows)
-    return stream.getvalue()
+    from pmdviz.experiments.workers import csv_text
+
+    return csv_text(({name: _csv_cell(value) for name, value in row.items()} for row in rows), rows[0] if rows else ())
 
 
 def _csv_cell(value: Any) -> Any:

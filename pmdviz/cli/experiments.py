@@ -171,7 +171,6 @@ def sweep(options: argparse.Namespace) -> int:
         options,
         partial(api.sweep, recipe, over, seeds=seeds, error=options.error, together=options.together),
         "runs",
-        workers=options.workers,
     )
     result = {
         "recipe": recipe.to_dict(),
@@ -188,10 +187,10 @@ def sweep(options: argparse.Namespace) -> int:
     return 1 if found.failed else 0
 
 
-def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str, workers: Any) -> Any:
+def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str) -> Any:
     """The result of a sweep or an experiment, with its failures on standard error."""
     try:
-        found = act(path=options.out, workers=workers, progress=counted_bar(what))
+        found = act(path=options.out, workers=options.workers, progress=counted_bar(what))
     except KeyboardInterrupt:
         if options.out:
             words = f"stopped; finished rows are in {options.out}; run the same command to resume"
@@ -270,11 +269,8 @@ def experiment(options: argparse.Namespace) -> int:
     from pmdviz import api
 
     check_text_path(options.json)
-    workers = None if options.workers is None else whole_number(options.workers)
-    if options.workers is not None and workers is None:
-        raise InputError(f"--workers must be a whole number; got {options.workers!r}")
     knobs = pairs("--knob", options.knob)
-    found = _measured(options, partial(api.experiment, options.name, insist=options.insist, **knobs), "cases", workers)
+    found = _measured(options, partial(api.experiment, options.name, insist=options.insist, **knobs), "cases")
     if options.json is not None:
         write_json(options.json, found.to_dict())
     if options.json != "-":

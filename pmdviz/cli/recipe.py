@@ -132,28 +132,26 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 _drawn = 0.0  # when a bar was
 
 
+def bar(read: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
+    """A function that draws the share and the words which `read` makes of its arguments; None without a terminal."""
+    return (lambda *told: draw_bar(*read(*told))) if sys.stderr.isatty() else None
+
+
 def run_bar() -> Callable[[Any], None] | None:
-    """What shows the progress of a run; None without a terminal."""
+    """What shows the progress of a run."""
     from pmdviz.scenes.words import observations_used
 
-    def show(session: Any) -> None:
-        draw_bar(session.frame.spent / session.recipe.budget, observations_used(session.frame), last=session.done)
-
-    return show if sys.stderr.isatty() else None
+    return bar(lambda session: (session.frame.spent / session.recipe.budget, observations_used(session.frame)))
 
 
 def share_bar() -> Callable[[float, str], None] | None:
-    """What shows the share that is done, and words; None without a terminal."""
-    return (lambda share, words: draw_bar(share, f"{words:<60}", last=share >= 1)) if sys.stderr.isatty() else None
+    """What shows the share that is done, and words."""
+    return bar(lambda share, words: (share, f"{words:<60}"))
 
 
 def counted_bar(what: str) -> Callable[[int, int], None] | None:
-    """What shows how many of something are done; None without a terminal."""
-
-    def show(done: int, total: int) -> None:
-        draw_bar(done / total, f"{done:,} of {total:,} {what}      ", last=done == total)
-
-    return show if sys.stderr.isatty() else None
+    """What shows how many of something are done."""
+    return bar(lambda done, total: (done / total, f"{done:,} of {total:,} {what}      "))
 
 
 def end_bar() -> None:
@@ -162,11 +160,11 @@ def end_bar() -> None:
         print(file=sys.stderr)
 
 
-def draw_bar(share: float, words: str, last: bool = False) -> None:
+def draw_bar(share: float, words: str) -> None:
     """A bar on the terminal's standard error, at most ten times per second; the last one always."""
     global _drawn
     now = time.monotonic()
-    if now - _drawn < 0.1 and not last:
+    if now - _drawn < 0.1 and share < 1:
         return
     _drawn = now
     done = "█" * round(min(1.0, share) * BAR_WIDTH)
@@ -281,8 +279,8 @@ def _race_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
 
 def write(made: Any, out: str, say: Any, given: Mapping[str, Any]) -> None:
     """Write a run or a race to a file, with a bar on a terminal, and say its size."""
-    bar = counted_bar("frames")
-    path = made.export(out, **given, **({"progress": bar} if bar else {}))
+    frames = counted_bar("frames")
+    path = made.export(out, **given, **({"progress": frames} if frames else {}))
     end_bar()
     print(f"{path}: {_size(path)}", file=say)
 

@@ -79,14 +79,12 @@ def docs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def docs(options: argparse.Namespace) -> int:
     """Build it; returns 1 if a page has a warning. Raises InputError."""
-    if not options.folder:
-        raise InputError("docs needs the name of a folder; got ''")
     if options.builder not in BUILDERS:
         raise unknown("builder of docs:", options.builder, BUILDERS)
-    folder, names, settings = Path(options.folder), chosen(options.gallery), folder_with("docs", "conf.py")
+    names, settings = chosen(options.gallery), folder_with("docs", "conf.py")
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(f"the docs site needs {' and '.join(missing)}: pip install 'pmdviz[docs]'")
-    make_room(folder)
+    folder = make_room(options.folder)
     from sphinx.cmd.build import build_main
 
     with tempfile.TemporaryDirectory(prefix="pmdviz-docs-") as place:
@@ -113,20 +111,19 @@ def chosen(names: str) -> list[str]:
     return [*dict.fromkeys(asked)]
 
 
-def make_room(folder: Path) -> None:
+def make_room(given: str) -> Path:
     """An empty folder with the marker of a build in it; an earlier build is removed.
 
-    Raises InputError where `folder` is a file, or has files that no build has written.
+    Raises InputError where that cannot be made, or has files that no build has written.
     """
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"the docs need a folder; {shown(str(folder), 200)} is a file")
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = made_folder(given)
     there = [*folder.iterdir()]
     if there and folder / MARKER not in there:
         raise InputError(f"{shown(str(folder), 200)} holds files that `pmdviz docs` did not write; name another folder")
     for each in there:
         shutil.rmtree(each) if each.is_dir() and not each.is_symlink() else each.unlink()
     (folder / MARKER).touch()
+    return folder
 
 
 def _write_players(names: Sequence[str], folder: Path) -> None:
@@ -207,8 +204,6 @@ def site_arguments(parser: argparse.ArgumentParser) -> None:
 
 def site(options: argparse.Namespace) -> None:
     """Write both pages. Raises InputError for a folder that cannot be written."""
-    if not options.folder:
-        raise InputError("site needs the name of a folder, such as public, or . for the present one")
     folder = made_folder(options.folder)
     for name, text in pages(share_bar()).items():
         put_text(folder / name, text)

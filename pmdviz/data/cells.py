@@ -185,7 +185,8 @@ class _Lines:
         texts = [text for _, text in sample]
         self.delimiter = given[1] if given else _delimiter(texts)
         (head, taken), *rest = _split(texts, self.delimiter)
-        rows, names = [row for row, _ in rest], [_unquoted(cell) for cell in head]
+        rows = [row for row, _ in rest]
+        names = [cell[1:-1] if len(cell) > 2 and cell[0] == cell[-1] == "'" else cell for cell in head]
         if not _is_header(head, rows):
             rows, names, taken = [head, *rows], [], 0
         elif not rows:
@@ -415,10 +416,6 @@ def _is_header(head: list[str], rows: list[list[str]]) -> bool:
         not _is_number(cell) and cell.lower() not in MISSING and below and all(map(_is_number, below))
         for cell, *below in above
     )
-
-
-def _unquoted(cell: str) -> str:
-    return cell[1:-1] if len(cell) > 2 and cell[0] == cell[-1] == "'" else cell
 
 
 def _is_number(cell: str) -> bool:

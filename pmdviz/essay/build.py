@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache, partial
 from pathlib import Path
 from string import Template
-from typing import Any, NamedTuple
+from typing import Any
 from urllib.parse import urlencode
 
 from markdown_it import MarkdownIt
@@ -84,26 +84,14 @@ LAB_OF_SITE = '<a href="index.html">Open the lab</a>'
 PLAY, TURN = "Play it here", "Turn it yourself"
 
 
-class Number(NamedTuple):
-    """A number of the prose as text: for every value of the picture's slider."""
-
-    picture: str
-    texts: tuple[str, ...]
-
-    @property
-    def moves(self) -> bool:
-        """Whether it follows the slider."""
-        return len(set(self.texts)) > 1
-
-
-def number(picture: str, row: str, form: str) -> Number:
-    """A row of a picture in a format. Raises InputError for a name that is none."""
+def number(picture: str, row: str, form: str) -> tuple[str, ...]:
+    """A number of the prose, a row of a picture, as text for every value of the slider. Raises InputError."""
     if picture not in PICTURES:
         raise unknown("picture of the essay", picture, PICTURES)
     rows = kept()[picture]["rows"]
     if row not in rows:
         raise unknown(f"row of picture {picture}:", row, rows)
-    return Number(picture, tuple(_text(value, form) for value in rows[row]))
+    return tuple(_text(value, form) for value in rows[row])
 
 
 def _text(value: float | None, form: str) -> str:
@@ -133,22 +121,20 @@ class Prose:
         if formula := found["block"] or found["inline"]:
             part = mathml(formula, block=found["block"] is not None)
         else:
-            part = found["picture"] or self._number(number(*found.groups()[3:]))
+            part = found["picture"] or self._number(*found.groups()[3:])
         self.parts.append(part)
         return MARK.format(len(self.parts) - 1)
 
-    def _number(self, one: Number) -> str:
-        picture = PICTURES[one.picture]
-        if not one.moves or one.picture in self.framed:
-            return one.texts[picture.start]
-        self.numbers[one.picture].append(one.texts)
-        place = len(self.numbers[one.picture]) - 1
-        wide = max(sum(WIDTHS.get(letter, 10) for letter in text) for text in one.texts)  # no text moves
+    def _number(self, name: str, row: str, form: str) -> str:
+        texts = number(name, row, form)
+        shown = texts[PICTURES[name].start]
+        if len({*texts}) == 1 or name in self.framed:
+            return shown
+        place = len(self.numbers[name])
+        self.numbers[name].append(texts)
+        wide = max(sum(WIDTHS.get(letter, 10) for letter in text) for text in texts)  # no text moves
         self.widths.add(wide)
-        return (
-            f'<output for="{one.picture}" data-number="{place}" class="w{wide}" aria-live="off">'
-            f"{one.texts[picture.start]}</output>"
-        )
+        return f'<output for="{name}" data-number="{place}" class="w{wide}" aria-live="off">{shown}</output>'
 
     def _figure(self, name: str, caption: str) -> str:
         picture, panels = PICTURES[name], kept()[name]["panels"]
@@ -201,8 +187,7 @@ def shown_values(picture: Computed) -> list[str]:
 def told(picture: Computed) -> list[str]:
     """The words of a screen reader for each value of the slider."""
     return [
-        f"{value}: "
-        + NUMBER.sub(partial(lambda place, found: number(*found.groups()).texts[place], place), picture.said)
+        f"{value}: " + NUMBER.sub(partial(lambda place, found: number(*found.groups())[place], place), picture.said)
         for place, value in enumerate(shown_values(picture))
     ]
 

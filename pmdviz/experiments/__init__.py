@@ -39,7 +39,7 @@ class Series(NamedTuple):
 
 
 class Chart(NamedTuple):
-    """Series over one pair of axes; `slopes` are words and slopes of triangles, `levels` words and heights of lines."""
+    """Series over one pair of axes; `slopes` are words and slopes of guide lines, `levels` words and heights."""
 
     series: Sequence[Series]
     x_label: str  # with the unit
@@ -114,6 +114,8 @@ class Experiment(Generic[K]):
     name, title, about, source : str
         Its key, its words in menus, what it measures in a sentence, and where it comes from. All but the name may be
         lines of the docstring.
+    judging : tuple of str
+        Knobs that change pictures and summary alone: the rows stay.
     Knobs : class of Knobs
         What can be chosen; of a class `Some` by default the class `SomeKnobs` of its file.
     """
@@ -122,6 +124,7 @@ class Experiment(Generic[K]):
     title: ClassVar[str] = ""
     about: ClassVar[str] = ""
     source: ClassVar[str] = "ours"
+    judging: ClassVar[tuple[str, ...]] = ()
     Knobs: type[K]
 
     def __init_subclass__(cls) -> None:
@@ -169,6 +172,18 @@ def grouped(rows: Sequence[Row], *columns: str) -> dict[tuple, list[Row]]:
     found: dict[tuple, list[Row]] = {}
     for row in rows:
         found.setdefault(tuple(row[name] for name in columns), []).append(row)
+    return found
+
+
+def means_of(rows: Sequence[Row], columns: Sequence[str], value: str, words: str) -> list[Row]:
+    """For each group the mean of a value with its standard error, runs, and how many have `words`, seconds."""
+    found = []
+    for key, mine in grouped(rows, *columns).items():
+        known = np.array([row[value] for row in mine if np.isfinite(row[value])])
+        mean, error = mean_with_error(known)
+        entry = {**dict(zip(columns, key, strict=True)), "mean": mean, "standard error": error, "runs": len(mine)}
+        entry |= {"without number": len(mine) - len(known), f"with {words}": sum(bool(row[words]) for row in mine)}
+        found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
     return found
 
 

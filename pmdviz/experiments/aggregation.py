@@ -357,6 +357,7 @@ class Aggregation(Experiment[AggregationKnobs]):
     """
 
     name = "aggregation"
+    judging = ("against",)
 
     def columns(self, knobs: AggregationKnobs) -> Mapping[str, type]:
         """Squared distances of the parameters, and the loss in held-out log likelihood, nats a point."""

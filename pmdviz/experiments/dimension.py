@@ -230,6 +230,7 @@ class Dimension(Experiment[DimensionKnobs]):
     """
 
     name = "dimension"
+    judging = ("metric",)
 
     def columns(self, knobs: DimensionKnobs) -> Mapping[str, type]:
         """Who, d, the seed, all errors, and what the run itself says of them."""
@@ -265,17 +266,9 @@ class Dimension(Experiment[DimensionKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Row]:
         """For each method and d the mean of the error with its standard error, and how many runs have a caveat."""
-        groups = grouped(sorted(rows, key=lambda row: row["d"]), "method", "d")
-        order, found = [row["method"] for row in rows], []
-        for method, d in sorted(groups, key=lambda key: order.index(key[0])):
-            mine = groups[method, d]
-            values = np.array([row[knobs.metric] for row in mine if np.isfinite(row[knobs.metric])])
-            mean, error = experiments.mean_with_error(values)
-            entry = {"method": method, "d": d, "mean": mean, "standard error": error, "runs": len(mine)}
-            entry["without number"] = len(mine) - len(values)
-            entry["with caveat"] = sum(bool(row["caveat"]) for row in mine)
-            found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
-        return found
+        order = [*dict.fromkeys(row["method"] for row in rows)]
+        ordered = sorted(rows, key=lambda row: (order.index(row["method"]), row["d"]))
+        return experiments.means_of(ordered, ("method", "d"), knobs.metric, "caveat")
 
     def pictures(self, rows: Sequence[Row], knobs: DimensionKnobs) -> list[Chart]:
         """The error against d, a line a method."""

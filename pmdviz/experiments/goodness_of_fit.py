@@ -159,25 +159,14 @@ def kernel_picture(title: str, kernel: Array, points: Array) -> HeatMap:
 Z = 1.959964  # of 95 %
 
 
-class Rate(NamedTuple):
-    """A share of rejections, and Wilson's interval that holds the true rate with 95 % confidence."""
+def wilson(rejected: int, runs: int) -> tuple[float, float]:
+    """The interval that holds the true rate with 95 % confidence (Wilson 1927), with p = rejected / runs.
 
-    rejected: int
-    runs: int
-    low: float
-    high: float
-
-    @property
-    def value(self) -> float:
-        """rejected / runs."""
-        return self.rejected / self.runs
-
-
-def rate_of(rejected: int, runs: int) -> Rate:
-    """With p = rejected / runs: (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)  (Wilson 1927)."""
+    (p + z^2/2n +- z sqrt(p (1-p)/n + z^2/4n^2)) / (1 + z^2/n)
+    """
     p, spread = rejected / runs, Z**2 / runs
     middle, half = p + spread / 2, Z * np.sqrt(p * (1 - p) / runs + spread / (4 * runs))
-    return Rate(rejected, runs, max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread))
+    return max(0.0, float(middle - half) / (1 + spread)), float(middle + half) / (1 + spread)
 
 
 BLOCK = 20  # repetitions of a case
@@ -273,9 +262,11 @@ class GoodnessOfFit(Experiment[GoodnessOfFitKnobs]):
         """The share of rejections with Wilson's 95 % interval, of every test at every point of its curve."""
         names, found = ("test", "num_points", "perturbation"), []
         for key, mine in sorted(experiments.grouped(rows, *names).items()):
-            rate, ms = rate_of(sum(row["rejected"] for row in mine), len(mine)), [1000 * row["seconds"] for row in mine]
-            numbers = {"rejected": rate.value, "low": rate.low, "high": rate.high, "samples": rate.runs}
-            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": float(np.mean(ms))})
+            rejected, runs = sum(row["rejected"] for row in mine), len(mine)
+            low, high = wilson(rejected, runs)
+            numbers = {"rejected": rejected / runs, "low": low, "high": high, "samples": runs}
+            ms = 1000 * float(np.mean([row["seconds"] for row in mine]))
+            found.append({**dict(zip(names, key, strict=True)), **numbers, "milliseconds": ms})
         return found
 
     def pictures(self, rows: Sequence[Row], knobs: GoodnessOfFitKnobs) -> list[Chart]:
@@ -354,7 +345,6 @@ def bandwidth_of(case: Case) -> str | float:
 
 NUM_BINS = 10
 NUM_RANKED = 99  # draws of a chain, evenly spaced, among which the truth is ranked: nearly independent if it has mixed
-NEVER = 1_000_000  # iterations between two rows of the history: only the end counts
 NARROW, WIDE = 1.3, 0.7  # of 12 Var(rank), from which q is called too narrow or too wide
 SAMPLERS: Mapping[str, tuple[str, str, int, Mapping[str, Value]]] = {  # title, method, budget and knobs
     "hmc": ("Hamiltonian Monte Carlo", "hmc", 20_000, {}),
@@ -400,13 +390,11 @@ class Calibration(Experiment[CalibrationKnobs]):
 
     def run(self, case: Case) -> list[Row]:
         """Data, draws and the rank."""
-        session = Session(_recipe(case), metrics_every=NEVER)
-        while not session.done:
-            session.advance(1000)
-        theta = session.recipe.target_options["theta"]
-        draws = session.frame.particles[:, 0]
+        recipe = _recipe(case)
+        frame = Session(recipe, metrics_every=10**9).advance(10**9)
+        theta, draws = recipe.target_options["theta"], frame.particles[:, 0]
         ranked = draws[np.linspace(0, len(draws) - 1, NUM_RANKED).astype(np.int64)]
-        below, ess = float((ranked < theta).mean()), session.frame.metrics["bulk_ess"]
+        below, ess = float((ranked < theta).mean()), frame.metrics["bulk_ess"]
         return [{"seed": case["seed"], "theta": theta, "rank": below, "bulk_ess": ess}]
 
     def summary(self, rows: Sequence[Row], knobs: CalibrationKnobs) -> list[Row]:

@@ -609,7 +609,7 @@ class Bootstrap:
 
     @cached_property
     def naive(self) -> Fit:
-        """The model fitted to all machines' points."""
+        """The model fitted to all points: argmax sum_k sum_j log p(x_jk | theta). Squared error: O(1/(K n))."""
         draws = np.concatenate(self.draws)
         return self._timed("naive", lambda: self.machines.model.fit(draws, start=self.machines.first))
 
@@ -624,11 +624,6 @@ class Bootstrap:
         found = work()
         self.seconds[part] = time.perf_counter() - began
         return found
-
-
-def naive(machines: Machines, bootstrap: Bootstrap) -> Fit:
-    """Fit the model to all drawn points: argmax sum_k sum_j log p(x_jk | theta). Squared error: O(1/(K n))."""
-    return bootstrap.naive
 
 
 def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fit:
@@ -751,7 +746,7 @@ class Combiner:
 
 FRESH, PRINTED = partial(control, fresh=True), partial(weighted, printed=True)
 COMBINERS: dict[str, Combiner] = {
-    "naive": Combiner("KL, plain draws", naive, ("draws", "naive"), -1.0),
+    "naive": Combiner("KL, plain draws", lambda machines, bootstrap: bootstrap.naive, ("draws", "naive"), -1.0),
     "control": Combiner("KL, control variates", control, ("draws", "naive", "refits"), -2.0),
     "control_fresh": Combiner(
         "KL, control variates, information of other draws", FRESH, ("draws", "naive", "refits", "others"), -2.0

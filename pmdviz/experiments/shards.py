@@ -133,34 +133,20 @@ COMBINERS = {
 
 # How a machine draws from its subposterior.
 
-Draw = Callable[[Target, int, int], Array]  # (target, how many n, seed) -> (n, d)
+EXACT = "exact"
+SAMPLERS = {EXACT: "iid draws", **{name: METHODS[name].title for name in ("pmd", "smc_mcmc")}}
 
 
-class Sampler(NamedTuple):
-    """A way to n draws that all count alike."""
+def drawn_by(sampler: str, target: Target, n: int, seed: int) -> Array:
+    """n draws that all count alike: exact ones, or of q at the end of a run with n particles, in random order.
 
-    title: str
-    draw: Draw
-    method: str = ""
-
-
-def _by(method: str) -> Sampler:
-    def draw(target: Target, n: int, seed: int) -> Array:
-        """n draws of q at the end of a run with n particles, in random order: their parents in the particles' order.
-
-        Without it averages of i-th draws are averages of draws from the same place, and not from independent ones.
-        """
-        rng, recipe = np.random.default_rng([seed, 2]), Recipe(target, method, seed=seed, num_particles=n)
-        return rng.permutation(Session(recipe, metrics_every=10**9).advance(10**9).density.sample(rng, n))
-
-    return Sampler(METHODS[method].title, draw, method)
-
-
-def _exact(target: Target, n: int, seed: int) -> Array:
-    return target.exact.sample(np.random.default_rng([seed, 2]), n)
-
-
-SAMPLERS = {"exact": Sampler("iid draws", _exact), "pmd": _by("pmd"), "smc_mcmc": _by("smc_mcmc")}
+    Without that order averages of i-th draws would be of draws from the same place, and not of independent ones.
+    """
+    rng = np.random.default_rng([seed, 2])
+    if sampler == EXACT:
+        return target.exact.sample(rng, n)
+    recipe = Recipe(target, sampler, seed=seed, num_particles=n)
+    return rng.permutation(Session(recipe, metrics_every=10**9).advance(10**9).density.sample(rng, n))
 
 
 # The subposterior of a shard: the prior to the power 1/K times the likelihood of the shard's rows.
@@ -309,7 +295,7 @@ class ShardedPosteriorKnobs(Knobs):
     """
 
     target = Choice("mixture", {name: each.title for name, each in WHOLES.items()}, "Posterior")
-    sampler = Choice("pmd", {name: each.title for name, each in SAMPLERS.items()}, "Sampler on a shard")
+    sampler = Choice("pmd", SAMPLERS, "Sampler on a shard")
     combiners = Choice("all", WAYS, "Put together by")
     most_shards = Whole(10, (1, 50), label="Largest K")
     num_data = Whole(1000, (10, 100_000), log=True, label="Data points N")
@@ -348,11 +334,11 @@ class ShardedPosterior(Experiment[ShardedPosteriorKnobs]):
 
     def size(self, case: Case) -> Size:
         """Of K samplers and K models, and of one sampler on all data."""
-        whole, count, method = whole_of(case), case["K"], SAMPLERS[case["sampler"]].method
+        whole, count, sampler = whole_of(case), case["K"], case["sampler"]
         fits = FIT_S * (count + 1) * case["num_particles"] / 1000
-        if not method:
+        if sampler == EXACT:
             return Size(experiments.START_S * (count + 2) + fits, 300.0)
-        run = experiments.size_of_run(Recipe(whole, method, num_particles=case["num_particles"]), whole)
+        run = experiments.size_of_run(Recipe(whole, sampler, num_particles=case["num_particles"]), whole)
         return Size((count + 1) * run.seconds + fits, run.megabytes + 100.0)
 
     def run(self, case: Case) -> list[Row]:
@@ -371,15 +357,8 @@ class ShardedPosterior(Experiment[ShardedPosteriorKnobs]):
 
     def summary(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Row]:
         """For each way and K the mean of the error, with its standard error."""
-        found = []
-        groups = grouped(rows, "combiner", "K")
-        for combiner, count in sorted(groups, key=lambda key: (TITLES.index(key[0]), key[1])):
-            mine = groups[combiner, count]
-            mean, spread = experiments.mean_with_error(np.array([row[WHOLES[knobs.target].error] for row in mine]))
-            entry = {"combiner": combiner, "K": count, "mean": mean, "standard error": spread, "runs": len(mine)}
-            entry["with note"] = sum(bool(row["note"]) for row in mine)
-            found.append({**entry, "seconds": float(np.mean([row["seconds"] for row in mine]))})
-        return found
+        ordered = sorted(rows, key=lambda row: (TITLES.index(row["combiner"]), row["K"]))
+        return experiments.means_of(ordered, ("combiner", "K"), WHOLES[knobs.target].error, "note")
 
     def pictures(self, rows: Sequence[Row], knobs: ShardedPosteriorKnobs) -> list[Chart]:
         """The error against K, a line a combiner."""
@@ -392,7 +371,7 @@ class ShardedPosterior(Experiment[ShardedPosteriorKnobs]):
     def examples(self, knobs: ShardedPosteriorKnobs) -> list[Ellipses]:
         """Subposteriors by exact draws of the first data set, and the combined one, over draws from the posterior."""
         cases = [case for case in self.cases(knobs) if case["K"] <= max(2, min(5, knobs.most_shards))]
-        case = {**cases[-1], "seed": 0, "sampler": "exact"}
+        case = {**cases[-1], "seed": 0, "sampler": EXACT}
         whole, parts = whole_of(case), draws_of(case)
         made = {COMBINERS[name].title: combined(name, parts, whole, 0) for name in names_of(case)}
         return [near(whole, parts, {title: each.density for title, each in made.items()})]
@@ -407,8 +386,8 @@ def whole_of(case: Case) -> Target:
 def draws_of(case: Case) -> list[Array]:
     """The draws (n, d) that each machine sends."""
     shards = shards_of(whole_of(case), case["K"], case["seed"])
-    draw, n = SAMPLERS[case["sampler"]].draw, case["num_particles"]
-    return [draw(shard, n, 1000 * case["seed"] + k) for k, shard in enumerate(shards)]
+    sampler, n = case["sampler"], case["num_particles"]
+    return [drawn_by(sampler, shard, n, 1000 * case["seed"] + k) for k, shard in enumerate(shards)]
 
 
 def combined(name: str, parts: Sequence[Array], whole: Target, seed: int) -> Combined:

@@ -249,13 +249,8 @@ def fitted(x: ArrayLike, y: ArrayLike) -> Fit:
     log_x, log_y, n = np.log(x[kept]), np.log(y[kept]), int(kept.sum())
     if n < 3 or np.ptp(log_x) == 0:
         raise InputError(f"a slope needs three points or more at two different x; there are {n} that can be used")
-    centred = log_x - log_x.mean()
-    spread = float((centred**2).sum())
-    slope = float((centred * log_y).sum() / spread)
-    intercept = float(log_y.mean() - slope * log_x.mean())
-    residuals = log_y - intercept - slope * log_x
-    error = float(np.sqrt((residuals**2).sum() / (n - 2) / spread))
-    return Fit(slope, error, intercept, n, int(len(x) - n))
+    (slope, intercept), cov = np.polyfit(log_x, log_y, 1, cov=True)
+    return Fit(float(slope), float(np.sqrt(cov[0, 0])), float(intercept), n, int(len(x) - n))
 
 
 # The result of a sweep.

@@ -90,6 +90,7 @@ class Rate(NamedTuple):
         return bool(self.whole) and {*self.whole} <= {*letters}
 
 
+NO_BOUND = "no theorem of the paper bounds this error with these particles"
 NO_GRID = "this experiment needs a target of one or two dimensions with an exact posterior, such as 'mixture'"
 ONE_STEP = "one step, against the exact q of that step"
 THEOREM5 = "as printed, m and T in step; its proof gives √(log T / T) for the second term at η = 1"
@@ -244,11 +245,14 @@ class Convergence(Experiment[ConvergenceKnobs]):
     """Runs of `pmd` at growing m, T or N: every run's error, and the power law through all of them.
 
     title: Error against particles, steps or data
-    about: Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through them.
+    about: Does the error fall as the theorems say? Runs at growing m, T or N, and the slope through all of them. Guide
+        lines have the slopes of the bounds, whose constants are not known; β = 1 in the bounds and in the KDE's
+        bandwidth.
     source: Dai, He, Dai, Song 2016, Theorems 3 to 6
     """
 
     name = "convergence"
+    judging = ("error",)
 
     def columns(self, knobs: ConvergenceKnobs) -> Mapping[str, type]:
         """The varied quantity, the seed, the counts, and every error."""
@@ -266,12 +270,21 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [{**job.values, "seed": job.recipe.seed, **row} for row in measured_run(job, {})]
 
     def summary(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Row]:
-        """The fitted slope with its standard error, and each bound's."""
+        """The fitted slope with its standard error, each whole bound's, and each term's of a bound."""
         fit = self.fit(rows, knobs)
         if fit is None:
             return []
-        parts = [{"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}]
-        return parts + [{"what": words, "slope": slope} for words, slope in self.triangles(knobs)]
+        found: list[Row] = [
+            {"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}
+        ]
+        bounds, dim = self.bounds(knobs), dimension(knobs)
+        found += [{"what": words, "slope": slope} for words, slope in self.guides(knobs)]
+        found += [
+            {"what": f"{each.theorem}, a term alone: {each.words}", "slope": each.exponent(SMOOTHNESS, dim)}
+            for each in bounds
+            if not each.holds(VARIED[knobs.varied].letters)
+        ]
+        return found if bounds else [*found, {"what": NO_BOUND}]
 
     def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
         """The power law through all runs; None while there are too few."""
@@ -286,12 +299,21 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [rate for rate in found if rate.theorem in STRATEGIES[knobs.strategy].theorems]
 
     def pictures(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> list[Chart]:
-        """The mean over the runs."""
-        varied, words = VARIED[knobs.varied], ERRORS[knobs.error][0]
-        series = mean_series("mean of the runs", rows, varied.column, knobs.error)
-        return [Chart([series], varied.axis, words, slopes=self.triangles(knobs))]
+        """Every run, the mean over them, and the law fitted to all."""
+        varied, words, (x, y) = VARIED[knobs.varied], ERRORS[knobs.error][0], self.points(rows, knobs)
+        series = [Series("one run", x, y, look="points")]
+        series.append(mean_series("mean of the runs", rows, varied.column, knobs.error))
+        title = ""
+        if fit := self.fit(rows, knobs):
+            ends = np.array([x.min(), x.max()])
+            series.append(Series("fit", ends, fit.at(ends), look="dashes"))
+            left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
+            title = (
+                f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
+            )
+        return [Chart(series, varied.axis, words, slopes=self.guides(knobs), title=title)]
 
-    def triangles(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
+    def guides(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
         """Words and slope of each bound that holds for all that is varied."""
         whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
         return merged(whole, dimension(knobs)) if whole else []
@@ -303,7 +325,7 @@ class Convergence(Experiment[ConvergenceKnobs]):
 
 
 def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
-    """A triangle for each slope, with the theorems that print it."""
+    """A guide line for each slope, with the theorems that print it."""
     names: dict[float, list[str]] = {}
     for rate in bounds:
         names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
@@ -321,6 +343,11 @@ def dimension(knobs: ConvergenceKnobs) -> int:
 SIDES = {1: 1024, 2: 160}
 FLOOR = -1e5  # nats; log q of particles that all have weight 0 there
 TINY = np.finfo(float).tiny
+SMALLEST = 1e-5  # nats; smaller terms are not drawn
+TERMS = {  # in the picture
+    "proved": "allowed, as proved", "bound": "allowed, as printed", "noise": "γ²/2 ‖g‖²", "kept": "(1−γ) KL",
+    "proved_inexactness": "εₜ, as proved",
+}  # fmt: skip
 
 
 class Terms(NamedTuple):
@@ -382,7 +409,8 @@ class Recurrence(Experiment[RecurrenceKnobs]):
     """Every term of Theorem 2 at every step, measured on a grid, next to KL(p || q) itself.
 
     title: Theorem 2, term by term
-    about: What a step may do to the forward KL by Theorem 2, and what it does.
+    about: KL(p‖q_{t+1}) ≤ ε_t + (1−γ) KL(p‖q_t) + γ²/2 ‖g_t‖², in the mean, term by term. As printed ε_t is
+        KL(q_{t+1}‖q̂), q̂ the exact step, and the bound is false; the proof needs KL(p‖q_{t+1}) − KL(p‖q̂) besides.
     source: Dai, He, Dai, Song 2016, Theorem 2
     """
 
@@ -405,18 +433,22 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         return [{"seed": case["seed"], **step._asdict()} for step in found]
 
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
-        """Each term's mean over the runs, step by step, and what (b) allows of the averaged iterate, as proved."""
+        """Each term's mean over the runs, step by step, and what the unrolled recurrence and (b) allow, as proved."""
         steps = mean_terms(rows)
-        pairs = zip(steps, averages_allowed(steps), strict=True)
-        return [{**step._asdict(), "averaged_proved": allowed} for step, allowed in pairs]
+        allowed = zip(steps, unrolled(steps)[1:].tolist(), averages_allowed(steps), strict=True)
+        return [
+            {**one._asdict(), "unrolled_proved": from_start, "averaged_proved": of_b}
+            for one, from_start, of_b in allowed
+        ]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
-        """KL(p || q) after each step and of the averaged iterate, and what Theorem 2 allows as proved."""
-        measured = mean_series("measured", rows, "t", "measured")
-        proved = mean_series("allowed, as proved", rows, "t", "proved", "dashes")._replace(low=None, high=None)
+        """KL(p || q) after each step with the terms of Theorem 2, and of the averaged iterate with what it allows."""
+        lines = [mean_series(words, rows, "t", name, "dashes") for name, words in TERMS.items()]
+        seen = [one._replace(y=np.where(one.y > SMALLEST, one.y, np.nan), low=None, high=None) for one in lines]
         steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")
         allowed = Series("allowed, as proved", average.x, np.array(averages_allowed(steps)), look="dashes")
-        one = Chart([measured, proved], "step t", "KL(p‖q) after the step (nats)", x_log=False)
+        measured = mean_series("measured", rows, "t", "measured")
+        one = Chart([measured, *seen], "step t", "KL(p‖q) after the step (nats)", x_log=False)
         return [one, Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False)]
 
 

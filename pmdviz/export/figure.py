@@ -22,7 +22,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 from matplotlib.text import Annotation, Text
-from matplotlib.ticker import FixedLocator, FuncFormatter
+from matplotlib.ticker import NullLocator
 from matplotlib.transforms import Transform
 
 from pmdviz.export.films import Film, Scene, race_traces_of, stage_of, traces_of
@@ -136,29 +136,21 @@ class FigureLayout:
         Below there is room for one line alone, which may be smaller still.
         """
         room = axes.bbox.width + 2 * self.borders["right"] * self.scale
-        for size in (*ONE_LINE, *BELOW) if below else ONE_LINE:
-            made = self._legend(axes, handles, labels, len(labels), size, below)
-            if made.get_window_extent().width <= room:
-                return made
-        for size in TWO_LINES:
-            made = self._legend(axes, handles, labels, -(-len(labels) // 2), size, below)
-            if made.get_window_extent().width <= room:
-                break
-        return made
-
-    def _legend(
-        self, axes: Axes, handles: list[Line2D], labels: list[str], columns: int, share: float, below: bool
-    ) -> Legend:
-        px = share * self.text_px
         place: dict[str, Style] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1.0)}
         if below:
             place = {"loc": "upper center", "bbox_to_anchor": (0.5, 0.0)}
-        return axes.legend(
-            handles, labels, **place, ncols=columns, frameon=False,
-            prop={"family": FONT, "size": px}, labelcolor=self.colours.text,
-            borderpad=0.1, borderaxespad=0.15, labelspacing=0.1, handletextpad=0.4,
-            handlelength=style.LEGEND["glyph_width"] / px, columnspacing=style.LEGEND["spacing"] / px,
-        )  # fmt: skip
+        tries = [(len(labels), size) for size in ((*ONE_LINE, *BELOW) if below else ONE_LINE)]
+        for columns, size in [*tries, *((-(-len(labels) // 2), size) for size in TWO_LINES)]:
+            px = size * self.text_px
+            made = axes.legend(
+                handles, labels, **place, ncols=columns, frameon=False,
+                prop={"family": FONT, "size": px}, labelcolor=self.colours.text,
+                borderpad=0.1, borderaxespad=0.15, labelspacing=0.1, handletextpad=0.4,
+                handlelength=style.LEGEND["glyph_width"] / px, columnspacing=style.LEGEND["spacing"] / px,
+            )  # fmt: skip
+            if made.get_window_extent().width <= room:
+                break
+        return made
 
 
 def dash(pattern: str | Sequence[float], width: float) -> Dash:
@@ -167,22 +159,22 @@ def dash(pattern: str | Sequence[float], width: float) -> Dash:
     return "solid" if isinstance(found, str) or not found else (0, tuple(float(part) / width for part in found))
 
 
-def line(
-    axes: Axes, name: str | Sequence[float], colour: str, width: float = style.LINE_WIDTH, **more: Style
-) -> Line2D:
-    """An empty line with a dash, or with the layer's dash."""
-    (made,) = axes.plot(
-        [], [], color=colour, linewidth=width, linestyle=dash(name, width), dash_capstyle="butt",
-        solid_capstyle="butt", solid_joinstyle="bevel", dash_joinstyle="bevel", **more,
-    )  # fmt: skip
-    return made
+def empty_line(mark: Mark, colour: str, **more: Style) -> Line2D:
+    """A mark of lines or signs without its points."""
+    look = mark.look
+    if mark.kind == "signs":
+        sign = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
+        return Line2D([], [], color=colour, **sign, **more)
+    width = look.get("width", style.LINE_WIDTH)
+    ends = {"dash_capstyle": "butt", "solid_capstyle": "butt", "solid_joinstyle": "bevel", "dash_joinstyle": "bevel"}
+    dashes = dash(look.get("dash", "solid"), width)
+    return Line2D([], [], color=colour, linewidth=width, linestyle=dashes, **ends, **more)
 
 
 def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] = tick_words) -> None:
     """Put round numbers, in words without exponents, at `ticks` and nowhere else."""
-    axis.set_major_locator(FixedLocator(ticks))
-    axis.set_minor_locator(FixedLocator([]))
-    axis.set_major_formatter(FuncFormatter(lambda value, position: words(value)))
+    axis.set_ticks(ticks, labels=[*map(words, ticks)])
+    axis.set_minor_locator(NullLocator())
 
 
 def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: style.Theme) -> None:
@@ -264,18 +256,17 @@ class PicturePanel(Generic[S]):
     def _artist(self, mark: Mark, zorder: float) -> Any:
         colour, axes, look = self.inks.get(mark.role, ""), self.axes, mark.look
         match mark.kind:
-            case "line":
-                on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {}
-                width = look.get("width", style.LINE_WIDTH)
-                return line(axes, look.get("dash", "solid"), colour, width, zorder=zorder, **on)
             case "dots":
                 return axes.scatter([], [], s=[], color=colour, linewidths=0, zorder=zorder)
             case "signs" if "marker" in mark.columns:
                 return {}  # a line for each marker and role, made as they are needed
-            case "signs":
-                on = {"transform": axes.get_xaxis_transform()} if look.get("edge") else {"clip_on": False}
-                marker = {"marker": MARKERS[look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
-                return axes.plot([], [], color=colour, zorder=zorder, **marker, **on)[0]
+            case "line" | "signs":
+                made = axes.add_line(empty_line(mark, colour, zorder=zorder))
+                if look.get("edge"):
+                    made.set_transform(axes.get_xaxis_transform())
+                elif mark.kind == "signs":
+                    made.set_clip_on(False)
+                return made
             case "segments":
                 artist = LineCollection([], linewidths=look.get("width", style.PATH_WIDTH), zorder=zorder)
                 axes.add_collection(artist, autolim=False)
@@ -364,14 +355,10 @@ class PicturePanel(Generic[S]):
 
     def _handle(self, mark: Mark) -> Line2D:
         """The legend's handle of a mark."""
-        colour, width = self.inks[mark.role], mark.look.get("width", style.LINE_WIDTH)
-        if mark.kind == "dots":
-            look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.paper.colours.dots}
-            return Line2D([], [], linestyle="none", color=colour, **look)
-        if mark.kind == "signs":
-            sign = {"marker": MARKERS[mark.look["marker"]], "markersize": MARK_PX, "linestyle": "none"}
-            return Line2D([], [], color=colour, **sign)
-        return Line2D([], [], color=colour, linewidth=width, linestyle=dash(mark.look.get("dash", "solid"), width))
+        if mark.kind != "dots":
+            return empty_line(mark, self.inks[mark.role])
+        look = {"marker": "o", "markersize": DOT_IN_LEGEND, "markeredgewidth": 0, "alpha": self.paper.colours.dots}
+        return Line2D([], [], linestyle="none", color=self.inks[mark.role], **look)
 
 
 def _parts(artist: Any) -> list[Artist]:

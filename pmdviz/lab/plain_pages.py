@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import html
 import secrets
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +12,7 @@ import panel as pn
 import param
 from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
+from panel.io.callbacks import PeriodicCallback
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.files import Json
@@ -20,9 +20,8 @@ from pmdviz.knobs import Value, real_number
 from pmdviz.lab import css
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import make_acknowledge
-from pmdviz.lab.loop.task import log_failure
 from pmdviz.lab.page import Page
-from pmdviz.lab.panel_internals import handed, locked
+from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.widgets import WIDE, Component, KnobForm, PlaybackBar, text
 from pmdviz.lessons.lesson import Lesson
@@ -294,7 +293,7 @@ def found(geometry: scene.Geometry) -> str:
 
 
 BUTTONS = {**widgets.BUTTONS, "Back": "back"}
-EVERY_S = 0.7  # between two steps while it plays
+EVERY_MS = 700  # between two steps while it plays
 
 
 class GeometryPage(Page):
@@ -310,8 +309,7 @@ class GeometryPage(Page):
         self.knobs = scene.GeometryKnobs.defaults()
         self._usual = self.knobs.as_dict()
         self._moved: np.ndarray | None = None
-        self._doc: Document | None = None
-        self._playing: asyncio.Task | None = None
+        self._playing: PeriodicCallback | None = None
         self.playback = PlaybackBar(self._act, lambda pace: None, buttons=BUTTONS)
         self.foot = self.playback.view
         self.playback.speed.visible = False  # it has one pace
@@ -338,7 +336,7 @@ class GeometryPage(Page):
 
     def start(self, doc: Document | None = None) -> None:
         """Begin; the first picture is there already."""
-        self._doc, self.ack.keyboard = doc, True
+        self.ack.keyboard = True
 
     def look(self, on: bool) -> None:
         """The page is to be seen, or no longer: then it does not play, and the keys are another's."""
@@ -404,20 +402,17 @@ class GeometryPage(Page):
         """One step after the other until the last; after the last from the start."""
         if self.knobs.steps == scene.MOST_STEPS:
             self._go(0)
-        self._playing = asyncio.get_running_loop().create_task(self._play())
-        self._playing.add_done_callback(log_failure)
+        self._playing = pn.state.add_periodic_callback(self._tick, period=EVERY_MS)
         self.playback.playing(True)
 
-    async def _play(self) -> None:
-        while self.knobs.steps < scene.MOST_STEPS:
-            await asyncio.sleep(EVERY_S)
-            await locked(self._go, self.knobs.steps + 1, doc=self._doc)
-        self._playing = None  # so that it does not cancel itself
-        await locked(self.pause, doc=self._doc)
+    def _tick(self) -> None:
+        self._go(self.knobs.steps + 1)
+        if self.knobs.steps == scene.MOST_STEPS:
+            self.pause()
 
     def pause(self) -> None:
         """Stand still."""
-        task, self._playing = self._playing, None
-        if task is not None and not task.done():
-            task.cancel()
+        playing, self._playing = self._playing, None
+        if playing is not None:
+            playing.stop()
         self.playback.playing(False)

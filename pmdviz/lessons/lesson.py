@@ -446,10 +446,13 @@ class Lesson:
             todo += before
         return [*found]
 
+    def source(self, step: Step) -> Step:
+        """The step whose run, race or experiment is on show in `step`; `step` itself where nothing is."""
+        return self.step(next(iter(self.on_show(step)), "") or step.name)
+
     def recipe_at(self, step: Step) -> Recipe | None:
         """The recipe that is on show in `step`: its own, or the recipe of the step that it continues."""
-        name = next(iter(self.on_show(step)), "")
-        return self.step(name).recipe if name else None
+        return self.source(step).recipe
 
 
 # The lesson of one student: its runs have other seeds, and answers differ.
@@ -508,7 +511,9 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
     if own is None:
         return []
     plain = recipe.to_dict()
-    fixed = own.to_dict() | {"knobs": _fixed(own, recipe, step)}
+    # A default may depend on another knob: the step's knobs where the learner's are turned as in `recipe`.
+    turned = {name: recipe.knobs[name] for name in step.controls if name in recipe.knobs and name in own.knobs}
+    fixed = own.to_dict() | {"knobs": own.start_knobs().replaced(**turned).as_dict()}
     found = {name for name in ("target", "method", "seed", "budget") if plain[name] != fixed[name]}
     for part in ("target_options", "knobs"):
         mine, theirs = plain[part], fixed[part]
@@ -516,12 +521,6 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
         found |= {name for name in {*mine, *theirs} if mine.get(name) != theirs.get(name)}
     found |= {name for _, values in recipe.changes for name in values}
     return sorted(found - {*step.controls})
-
-
-def _fixed(own: Recipe, recipe: Recipe, step: Step) -> Mapping[str, Any]:
-    """The step's knobs where the learner's are turned as in `recipe`: a default may depend on another knob."""
-    turned = {name: recipe.knobs[name] for name in step.controls if name in recipe.knobs and name in own.knobs}
-    return own.start_knobs().replaced(**turned).as_dict()
 
 
 # The ways through a lesson: which steps can be reached, and from which of them its end.

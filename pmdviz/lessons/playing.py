@@ -363,10 +363,6 @@ class View:
         first = self.step is self.lesson.steps[0]
         return [self.step.title, self.step.text, ask.text, *([self.lesson.text] if first else [])]
 
-    def has_ended(self, part: str) -> bool:
-        """Whether the run is over when the question is asked: after the reveal, or in a step that goes on with it."""
-        return self.source is not None and (part == "after" or self.source is not self.step)
-
     @property
     def in_status(self) -> frozenset[str]:
         """The names of the status line."""
@@ -414,7 +410,8 @@ def _faults_in_view(view: View, part: str, ask: Ask) -> Iterator[str]:
     is_first = part == next(iter(view.step.asks))
     hide = view.step.hide if is_first else ()
     reads_off = is_first or ask.number is not None  # else it is about the revealed run
-    if view.run is not None and view.has_ended(part) and reads_off:
+    has_ended = part == "after" or view.source is not view.step  # the run, when the question is asked
+    if view.run is not None and has_ended and reads_off:
         seen = view.at_end(hide)
         for name in sorted(names) if names <= seen.keys() else ():
             yield f"its answer is in view before it is given: {name!r} is {seen[name]}"

@@ -308,14 +308,8 @@ def sheet(
 
     `lesson` is the name that it was opened by, which says whether the seeds were the student's own; "" for a notebook.
     """
-    return {
-        "pmdviz_answers": SHEET_FORMAT,
-        "sheet": name,
-        "student": student,
-        "lesson": lesson,
-        "answers": [*answers],
-        "recipes": dict(recipes),
-    }
+    named = {"pmdviz_answers": SHEET_FORMAT, "sheet": name, "student": student, "lesson": lesson}
+    return {**named, "answers": [*answers], "recipes": dict(recipes)}
 
 
 def points(found: Sheet) -> tuple[float, float]:
@@ -345,15 +339,9 @@ def lesson_sheet(progress: Progress) -> Sheet:
 
 def _recipe(lesson: Lesson, step: Step) -> dict[str, Any]:
     """The run or race on show in a step, as plain values; of an experiment none."""
-    source = _source(lesson, step)
+    source = lesson.source(step)
     made = source.race.recipe if source.race is not None else source.recipe
     return {} if made is None else json.loads(made.to_json())
-
-
-def _source(lesson: Lesson, step: Step) -> Step:
-    """The step whose run is on show in a step; the step itself where there is none."""
-    name = next(iter(lesson.on_show(step)), "")
-    return lesson.step(name) if name else step
 
 
 def _rows(progress: Progress, step: Step) -> list[dict[str, Any]]:
@@ -399,7 +387,7 @@ def _row_again(one: dict[str, Any], lesson: Lesson, player: Player) -> dict[str,
     if not one["grade"]:
         return one | row(one["task"], ask.text, one["answer"], one["confidence"], "")
     answer: Answer = ask.checked(one["answer"], one["confidence"])
-    verdict = ask.judged(answer, _scope(_source(lesson, step), player))
+    verdict = ask.judged(answer, _scope(lesson.source(step), player))
     return one | row(one["task"], ask.text, answer.value, answer.confidence, verdict.grade)
 
 

@@ -35,20 +35,16 @@ class Judgement(NamedTuple):
     absolute: float
     texts: Mapping[str, str]
 
-    def fits(self, value: str | float) -> str:
-        """The key of the text for an answer: its own letter, or where a number lies."""
+    def fits(self, value: str | float, times: float = 1.0) -> str:
+        """The key of the text for an answer: its own letter, or where a number lies by so many tolerances."""
         if isinstance(value, str) or isinstance(self.right, str):
             return str(value)
-        return side(value, self.right, *((self.absolute, 1.0) if self.absolute else (self.tolerance, 0.0)))
+        return side(value, self.right, times * (self.absolute or self.tolerance), 1.0 if self.absolute else 0.0)
 
     def grade(self, value: str | float) -> str:
         """One of GRADES; a number within three tolerances is close."""
-        fits = self.fits(value)
-        if isinstance(value, str) or isinstance(self.right, str):
-            return GRADES[0 if fits == self.right else 2]
-        limit = (self.absolute, 1.0) if self.absolute else (self.tolerance, 0.0)
-        near = within(value, self.right, NEAR * limit[0], limit[1])
-        return GRADES[0 if fits == "close" else 1 if near else 2]
+        right = (self.right, "close")
+        return GRADES[0 if self.fits(value) in right else 1 if self.fits(value, NEAR) == "close" else 2]
 
 
 class Buttons(Protocol):
@@ -139,7 +135,8 @@ class Question:
     @property
     def example(self) -> str:
         """How it is answered in code."""
-        return f"{self.name}.answer({_quoted(next(iter(self.choices), 100))})"
+        letter = next(iter(self.choices), "")
+        return f'{self.name}.answer("{letter}")' if letter else f"{self.name}.answer(100)"
 
     @property
     def words(self) -> str:
@@ -187,10 +184,6 @@ def plain(value: str | float) -> str:
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if 100 <= abs(value) < 1e9 else f"{value:.3g}"
-
-
-def _quoted(value: str | float) -> str:
-    return f'"{value}"' if isinstance(value, str) else str(value)
 
 
 def _in_brackets(words: str) -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import html
 import re
 from collections.abc import Mapping
-from html.parser import HTMLParser
 from typing import Any
+from xml.etree.ElementTree import Element, fromstring
 
 from markdown_it import MarkdownIt
 
@@ -23,7 +23,7 @@ from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, marked, number, state,
 
 Node = list[Json]  # tag, attributes and content
 Nodes = list[Json]  # texts and elements
-ALONE = ("br", "hr")  # tags of elements in which nothing is
+NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 RELATIONS = {"<": "below", "<=": "at most", ">": "above", ">=": "at least", "==": "equal to", "!=": "other than"}
 CLAUSE = re.compile(
     r"^([\w.]+|\w+\([\w.]+\)) *(<=|>=|==|!=|<|>) *(?:(-?[\d.]+(?:e-?\d+)?) \* )?(-?[\d.]+(?:e-?\d+)?|[\w.]+)$"
@@ -48,12 +48,8 @@ NAMES = {  # of values that are not metrics, in a person's words
 BESIDE = {"lowest": "lowest {}", "highest": "highest {}", "first": "first {}"}
 
 
-def _reader() -> MarkdownIt:
-    """Markdown without HTML and without pictures, which would be asked of other servers."""
-    return MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
-
-
-READER = _reader()
+# Markdown without HTML and without pictures, which would be asked of other servers; what it makes is XML.
+READER = MarkdownIt("commonmark", {"html": False}).enable("table").disable("image")
 
 
 def markdown(text: str) -> Nodes:
@@ -79,34 +75,17 @@ def _written(tokens: list[Any]) -> Nodes:
             inside += {"link_open": 1, "link_close": -1}.get(child.type, 0)
             if child.type == "text" and not inside:
                 child.type, child.content = "html_inline", marked(html.escape(child.content, quote=False))
-    return _Elements(READER.renderer.render(tokens, READER.options, {})).nodes
+    markup = READER.renderer.render(tokens, READER.options, {})
+    return _nodes(fromstring(f"<p>{NOT_XML.sub('', markup)}</p>"))  # noqa: S314, it was made here
 
 
-class _Elements(HTMLParser):
-    """HTML that was made here as plain values: a script makes elements of these, and never reads markup."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.nodes: Nodes = []
-        self._open = [self.nodes]
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """An element with its attributes, to be filled."""
-        inside: Nodes = []
-        self._open[-1].append([tag, {name: value or "" for name, value in attrs}, inside])
-        if tag not in ALONE:
-            self._open.append(inside)
-
-    def handle_endtag(self, tag: str) -> None:
-        """It is full."""
-        if tag not in ALONE and len(self._open) > 1:
-            self._open.pop()
-
-    def handle_data(self, data: str) -> None:
-        """Text."""
-        self._open[-1].append(data)
+def _nodes(element: Element) -> Nodes:
+    """What an element holds as plain values: a script makes elements of these, and never reads markup."""
+    found: Nodes = [element.text] if element.text else []
+    for child in element:
+        found.append([child.tag, dict(child.attrib), _nodes(child)])
+        found += [child.tail] if child.tail else []
+    return found
 
 
 def name_words(name: str) -> str:

@@ -43,11 +43,6 @@ Model = TypeVar("Model", bound="DataclassInstance")
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
 
 
-def read_yaml(text: str) -> Any:
-    """The plain values of a YAML text. Raises yaml.YAMLError."""
-    return yaml.load(text, SAFE)  # noqa: S506
-
-
 def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
     """The model of a block that is called `what`; no key may name the `given` fields. Raises InputError."""
     if not isinstance(block, Mapping):
@@ -169,20 +164,11 @@ MaybeTest = Annotated[Expression | None, expression]
 Sentence = Annotated[Template, _sentence]
 
 
-def _lightest(run: Run) -> tuple[float, float] | None:
+def _lightest(run: Run) -> tuple[float | None, float | None]:
     """The mass that q has in the mode where it has least, and the exact mass of that mode."""
-    found = modes(run.target)
-    if found is None:
-        return None
+    if (found := modes(run.target)) is None:
+        return None, None
     return min(zip(found.masses_of(run.final.density), map(float, found.masses), strict=True))
-
-
-def _of_lightest(which: int) -> Callable[[Run], float | None]:
-    def measured(run: Run) -> float | None:
-        both = _lightest(run)
-        return None if both is None else both[which]
-
-    return measured
 
 
 def _first_sd(run: Run) -> float | None:
@@ -249,8 +235,8 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "rhat_log_likelihood": _rhat_of("log_likelihood"),
     "mean_square_ratio": _mean_square_ratio,
     "ess_fraction": _ess_fraction,
-    "lightest_mode": _of_lightest(0),
-    "lightest_mode_exact": _of_lightest(1),
+    "lightest_mode": lambda run: _lightest(run)[0],
+    "lightest_mode_exact": lambda run: _lightest(run)[1],
     "log_z_above_error": _log_z_above_error,
 }
 FLOOR = "floor_"  # how the names begin of what as many independent draws would get
@@ -313,16 +299,13 @@ def names_of(run: Run, ratios: bool = False) -> list[str]:
     return sorted({*MEASURES, *METRICS, *run.history, *settings, *(RATIOS if ratios else ())})
 
 
-# What expressions can ask of the runs of a race, and where nothing is on show.
-
-
 class RaceScope:
     """The runs of a race as an expression sees them: `plain.tv` is the TV at the end of the entrant `plain`.
 
     Parameters
     ----------
     runs : mapping
-        Name of an entrant in the lesson's file -> its run.
+        Name of an entrant in the lesson's file -> its run; empty where no run is on show: only numbers are known.
     """
 
     def __init__(self, runs: Mapping[str, Run]) -> None:
@@ -330,6 +313,8 @@ class RaceScope:
 
     def value(self, name: str) -> Any:
         """The value at the end of an entrant's run. Raises InputError for an unknown name."""
+        if not self._scopes:
+            raise InputError(f"no run is on show here that has {name!r}")
         entrant, dot, measure = name.partition(".")
         if entrant not in self._scopes:
             raise unknown("entrant of this race", entrant, self._scopes)
@@ -339,6 +324,8 @@ class RaceScope:
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""
+        if not self._scopes:
+            return ()
         cure = "use lowest, ever, when and the like in a step with one run"
         raise InputError(f"a race compares only final values: {cure}")
 
@@ -347,27 +334,9 @@ class RaceScope:
         return False
 
 
-class NoScope:
-    """Where no run is on show: an expression may have numbers alone."""
-
-    def value(self, name: str) -> Any:
-        """Raises InputError: no run is on show."""
-        raise InputError(f"no run is on show here that has {name!r}")
-
-    def rows(self) -> Iterable[Mapping[str, float]]:
-        """None."""
-        return ()
-
-    def constant(self, name: str) -> bool:
-        """No: it has no names."""
-        return False
-
-
 def scope_of(shown: Run | Mapping[str, Run] | None) -> Scope:
     """The scope on show: a run, the runs of a race by entrant, or None."""
-    if shown is None:
-        return NoScope()
-    return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown)
+    return RunScope(shown) if isinstance(shown, Run) else RaceScope(shown or {})
 
 
 # A sentence on what went on in a run, computed from it: the first of several that is true of the run.
@@ -386,16 +355,6 @@ class Diagnosis:
 
     when: Test
     say: Sentence
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The names that it uses."""
-        return self.when.names | self.say.names
-
-    @property
-    def over_history(self) -> bool:
-        """Whether it is about more than the last frame."""
-        return self.when.over_history or self.say.over_history
 
 
 Diagnoses = Annotated[tuple[Diagnosis, ...], listed(Diagnosis, "a diagnosis")]
@@ -556,20 +515,15 @@ def find_experiment_preset(name: str) -> ExperimentPreset:
     return entry("preset of an experiment", name, EXPERIMENT_PRESETS)
 
 
-def read_preset(name: str, parts: Any) -> Preset:
-    """The preset of a file's content. Raises InputError: which key, which value."""
-    return read(Preset, parts, f"preset {name!r}", name=name)
-
-
 def _files(folder: str = "") -> dict[str, Any]:
     """Name -> plain values of the files in a folder, by name."""
     found = resources.files(__name__) / folder
     files = {file.name.removesuffix(".yaml"): file for file in found.iterdir() if file.name.endswith(".yaml")}
-    return {name: read_yaml(files[name].read_text(encoding="utf-8")) for name in sorted(files)}
+    return {name: yaml.load(files[name].read_text(encoding="utf-8"), SAFE) for name in sorted(files)}  # noqa: S506
 
 
 def _loaded() -> dict[str, Preset]:
-    presets = [read_preset(name, parts) for name, parts in _files().items()]
+    presets = [read(Preset, parts, f"preset {name!r}", name=name) for name, parts in _files().items()]
     there = [preset for preset in presets if not preset.needs or find_spec(preset.needs)]
     return {preset.name: preset for preset in sorted(there, key=lambda preset: preset.position)}
 

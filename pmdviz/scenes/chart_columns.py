@@ -11,99 +11,10 @@ import numpy as np
 
 from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments import Picture as Shown
-from pmdviz.pictures import Axis as PictureAxis
-from pmdviz.pictures import Mark, Picture
+from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.scenes import style
-from pmdviz.scenes.columns import joined
+from pmdviz.scenes.columns import Columns, ellipses, joined
 from pmdviz.scenes.words import number
-
-# Where the slope triangles of a chart stand: in a corner that is free, or in room made for them below the data.
-
-WIDTH, HEIGHT = 0.26, 0.3  # of the largest triangle
-EDGE = 0.04  # between a triangle and everything else
-FALLING = ((0, 0), (1, 1), (1, 0), (0, 1))  # corners (right?, top?) in the order in which they are tried
-RISING = ((1, 0), (0, 1), (0, 0), (1, 1))
-
-
-class Block(NamedTuple):
-    """Triangles of one sign."""
-
-    numbers: list[int]  # which of the slopes
-    slants: list[np.ndarray]  # (2, 2) each: u of both ends, v of both ends
-    leg: np.ndarray  # (2, n): u and v along the other sides
-
-
-def placed(
-    slopes: Sequence[tuple[str, float]], lengths: tuple[float, float], obstacles: np.ndarray
-) -> tuple[list[Block], float]:
-    """Blocks of triangles, and the share of the chart's height that was added at the bottom to make room."""
-    blocks: list[Block] = []
-    room = 0.0
-    for rising, corners in ((False, FALLING), (True, RISING)):
-        numbers = [k for k, (_, slope) in enumerate(slopes) if (slope > 0) == rising]
-        if not numbers:
-            continue
-        steep = [slopes[k][1] * lengths[0] / lengths[1] * (1 - room) for k in numbers]
-        taken = np.concatenate([obstacles, *(_outline(block) for block in blocks)])
-        corner = next((each for each in corners if _is_free(steep, each, taken)), None)
-        if corner is None:
-            more = _size(steep)[1] + 2 * EDGE
-            blocks = [_lifted(block, more) for block in blocks]
-            obstacles = np.column_stack([obstacles[:, 0], more + (1 - more) * obstacles[:, 1]])
-            steep, corner = [each * (1 - more) for each in steep], corners[0]
-            if blocks and not _is_free(steep, corner, np.concatenate([_outline(block) for block in blocks])):
-                corner = corners[2]
-            room += more * (1 - room)
-        blocks.append(_block(numbers, steep, corner))
-    return blocks, room
-
-
-def _size(steep: Sequence[float]) -> tuple[float, float]:
-    return max(map(_width, steep)), max(abs(each) * _width(each) for each in steep)
-
-
-def _width(steep: float) -> float:
-    return min(WIDTH, HEIGHT / max(abs(steep), 1e-12))
-
-
-def _box(steep: Sequence[float], corner: tuple[int, int]) -> tuple[float, float, float, float]:
-    """Left, right, bottom and top of a block in a corner."""
-    width, height = _size(steep)
-    left = 1 - EDGE - width if corner[0] else EDGE
-    bottom = 1 - EDGE - height if corner[1] else EDGE
-    return left, left + width, bottom, bottom + height
-
-
-def _is_free(steep: Sequence[float], corner: tuple[int, int], taken: np.ndarray) -> bool:
-    left, right, bottom, top = _box(steep, corner)
-    u, v = taken[:, 0], taken[:, 1]
-    return not ((u > left - EDGE) & (u < right + EDGE) & (v > bottom - EDGE) & (v < top + EDGE)).any()
-
-
-def _block(numbers: list[int], steep: Sequence[float], corner: tuple[int, int]) -> Block:
-    """From the upper left for slopes that fall, from the lower left for those that rise."""
-    left, _, bottom, top = _box(steep, corner)
-    from_v = bottom if max(steep) > 0 else top
-    widths = [(each, _width(each)) for each in steep]
-    slants = [np.array([[left, left + width], [from_v, from_v + each * width]]) for each, width in widths]
-    ends_u, ends_v = (np.array([slant[k, 1] for slant in slants]) for k in (0, 1))
-    far = int(np.argmax(np.abs(ends_v - from_v)))
-    leg = np.array([[left, ends_u.max(), ends_u[far], ends_u[far]], [from_v, from_v, from_v, ends_v[far]]])
-    return Block(numbers, slants, leg)
-
-
-def _outline(block: Block) -> np.ndarray:
-    corners = np.concatenate([block.leg, *block.slants], axis=1)
-    (left, bottom), (right, top) = corners.min(axis=1), corners.max(axis=1)
-    u, v = np.meshgrid(np.linspace(left, right, 12), np.linspace(bottom, top, 12))
-    return np.column_stack([u.ravel(), v.ravel()])
-
-
-def _lifted(block: Block, room: float) -> Block:
-    """The same block once the chart has become higher by that share."""
-    low, high = np.array([[0.0], [room]]), np.array([[1.0], [1 - room]])
-    return Block(block.numbers, [low + high * slant for slant in block.slants], low + high * block.leg)
-
 
 # The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
 
@@ -139,15 +50,10 @@ def legend_html(title: str, entries: Sequence[Entry], dark: bool) -> str:
     return head + (f'<p class="legend">{words}</p>' if words else "")
 
 
-def colour_of(number: int, dark: bool) -> str:
-    """The colour of a series, as text."""
-    colours = style.entrant_colours(dark)
-    return style.theme(dark).muted if number == MUTED else colours[number % len(colours)]
-
-
 def sign_svg(entry: Entry, dark: bool) -> str:
     """The sign of an entry as SVG."""
-    colour, theme = colour_of(entry.colour, dark), style.theme(dark)
+    colours, theme = style.entrant_colours(dark), style.theme(dark)
+    colour = theme.muted if entry.colour == MUTED else colours[entry.colour % len(colours)]
     dashes = f' stroke-dasharray="{" ".join(map(str, entry.dash))}"' if entry.dash else ""
     parts = {"c": colour, "d": dashes, "paper": theme.paper}
     parts |= {"below": theme.layers["exact"], "above": theme.layers["approximate"]}
@@ -182,106 +88,28 @@ MANY = 40  # points, beyond which a line is drawn without them
 NEAR = 0.08  # levels as near as this, in shares of the axis, have their words on different sides
 
 
-class Axis(NamedTuple):
-    """An axis in its own coordinates: the logarithms of the values where it is a log axis."""
-
-    log: bool
-    start: float
-    end: float
-
-    @property
-    def length(self) -> float:
-        """From end to end."""
-        return self.end - self.start
-
-    @property
-    def span(self) -> tuple[float, float]:
-        """Its ends, as values."""
-        return float(self.value(self.start)), float(self.value(self.end))
-
-    def own(self, values: np.ndarray) -> np.ndarray:
-        """Values in the coordinates of the axis."""
-        return np.log(values) if self.log else np.asarray(values, float)
-
-    def value(self, own: np.ndarray | float) -> np.ndarray:
-        """The inverse of `own`."""
-        return np.exp(own) if self.log else np.asarray(own, float)
-
-    def share(self, values: np.ndarray) -> np.ndarray:
-        """Where values lie between the ends, 0 to 1."""
-        return (self.own(values) - self.start) / self.length
-
-    def at(self, share: np.ndarray | float) -> np.ndarray:
-        """The inverse of `share`."""
-        return self.value(self.start + self.length * np.asarray(share, float))
-
-
-class Lines(NamedTuple):
-    """One series as it is drawn."""
-
-    points: dict[str, np.ndarray]  # x, y
-    band: dict[str, np.ndarray]  # x, low, high
-    look: str
-
-    @property
-    def marked(self) -> bool:
-        """Whether its points are drawn."""
-        return self.look == "points" or len(self.points["x"]) <= MANY
-
-
-class ChartColumns(NamedTuple):
-    """Everything that is drawn of a chart; the coordinates are values."""
-
-    series: list[Lines]
-    x: Axis
-    y: Axis
-    slopes: list[dict[str, np.ndarray]]  # x, y of the slanted side of each triangle
-    legs: dict[str, list[np.ndarray]]  # xs, ys of the other sides
-    levels: dict[str, list]  # y, text, below
-
-
-def chart_columns(chart: Chart) -> ChartColumns:
-    """The arrays that are drawn of `chart`; values without a place on a log axis are left out."""
-    kept = [_usable(series, chart) for series in chart.series]
-    levels = [(words, y) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log)]
-    x = axis((points["x"] for points, _ in kept), chart.x_log)
-    heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]
-    y = axis([*heights, np.array([y for _, y in levels])], chart.y_log, from_zero=True)
-    blocks: list[Block] = []
-    if chart.slopes and any(len(points["x"]) for points, _ in kept):
-        blocks, room = placed(chart.slopes, (x.length, y.length), _obstacles(kept, levels, x, y))
-        y = y._replace(start=y.start - y.length * room / (1 - room))  # `room` is a share of the new length
-    looks = [one.look for one in chart.series]
-    series = [Lines(points, _clipped(band, y), look) for (points, band), look in zip(kept, looks, strict=True)]
-    ends = [({"x": x.at(u), "y": y.at(v)}) for block in blocks for u, v in block.slants]
-    order = [number for block in blocks for number in block.numbers]
-    slopes = [ends[order.index(k)] for k in range(len(order))]
-    legs = {"xs": [x.at(block.leg[0]) for block in blocks], "ys": [y.at(block.leg[1]) for block in blocks]}
-    return ChartColumns(series, x, y, slopes, legs, level_columns(levels, y))
-
-
-def axis(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> Axis:
-    """An axis with room around all values; a linear axis may begin at 0 where values are near it."""
+def span(parts: Iterable[np.ndarray], log: bool, from_zero: bool = False) -> tuple[float, float]:
+    """The ends of an axis with room around all values; a linear axis may begin at 0 where values are near it."""
     values = np.concatenate([np.empty(0), *parts])
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     if not len(values):
-        return Axis(log, np.log(0.1), np.log(10.0)) if log else Axis(log, 0.0, 1.0)
+        return (0.1, 10.0) if log else (0.0, 1.0)
     low, high = float(values.min()), float(values.max())
     if log:
-        low, high = np.log(max(low, high / 10**MOST_DECADES)), np.log(high)
-        pad = PAD * (high - low) if high > low else np.log(ALONE)
-        return Axis(log, float(low - pad), float(high + pad))
+        low = max(low, high / 10**MOST_DECADES)
+        room = (high / low) ** PAD if high > low else ALONE
+        return low / room, high * room
     pad = PAD * (high - low) if high - low > 1e-9 * max(abs(low), abs(high)) else 0.5 * abs(high) or 1.0
-    start = 0.0 if from_zero and 0 <= low <= 0.5 * high else low - pad
-    return Axis(log, start, high + pad)
+    return 0.0 if from_zero and 0 <= low <= 0.5 * high else low - pad, high + pad
 
 
-def level_columns(levels: Sequence[tuple[str, float]], y: Axis) -> dict[str, list]:
-    """Horizontal lines and their words; of two that are near one another the lower one's go below it."""
-    ordered = sorted(levels, key=lambda each: each[1])
-    places = y.share(np.array([height for _, height in ordered])) if ordered else np.empty(0)
-    below = [bool(gap < NEAR) for gap in np.diff(places)] + [False] * bool(ordered)
-    return {"y": [height for _, height in ordered], "text": [words for words, _ in ordered], "below": below}
+def guide(slope: float, points: Sequence[Columns], x: Axis, y: Axis) -> Columns:
+    """The line of a slope on log axes through the middle of all points, as far as the axes reach."""
+    across, up = (np.log(np.concatenate([one[name] for one in points])).mean() for name in ("x", "y"))
+    left, right, low, high = np.log([x.low, x.high, y.low, y.high])
+    ends = sorted(across + (end - up) / slope for end in (low, high)) if slope else [left, right]
+    u = np.clip(ends, left, right)
+    return {"x": np.exp(u), "y": np.exp(up + slope * (u - across))}
 
 
 def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
@@ -291,11 +119,10 @@ def cycled(dashes: Sequence[tuple[int, ...]], k: int) -> tuple[int, ...]:
 
 def dash_of(k: int, look: str) -> tuple[int, ...]:
     """Dashes of series k: of those that are dashes, and of lines whose colour another one has already."""
-    again = k >= NUMBER
-    return cycled(SERIES_DASHES, k) if look == "dashes" or again else ()
+    return cycled(SERIES_DASHES, k) if look == "dashes" or k >= NUMBER else ()
 
 
-def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+def _usable(series: Series, chart: Chart) -> tuple[Columns, Columns]:
     """Points and band that have a place on the axes."""
     x, y = np.asarray(series.x, float), np.asarray(series.y, float)
     there = np.isfinite(x) & ((x > 0) | (not chart.x_log))
@@ -306,34 +133,6 @@ def _usable(series: Series, chart: Chart) -> tuple[dict[str, np.ndarray], dict[s
     low, high = np.asarray(series.low, float), np.asarray(series.high, float)
     held = there & np.isfinite(low) & np.isfinite(high) & ((high > 0) | (not chart.y_log))
     return points, {"x": x[held], "low": low[held], "high": high[held]}
-
-
-def _clipped(band: dict[str, np.ndarray], y: Axis) -> dict[str, np.ndarray]:
-    """On a log axis a band that reaches to 0 or below ends at the axis."""
-    return {**band, "low": np.maximum(band["low"], y.span[0])} if y.log else band
-
-
-def _obstacles(kept: Sequence[tuple], levels: Sequence[tuple[str, float]], x: Axis, y: Axis) -> np.ndarray:
-    """Points (n, 2) along everything that is drawn, in shares of the axes."""
-    found = [np.empty((0, 2))]
-    for points, band in kept:
-        found.append(_along(x.share(points["x"]), y.share(points["y"])))
-        edges = _clipped(band, y)
-        found += [_along(x.share(band["x"]), y.share(edges[name])) for name in ("low", "high")]
-    for _, height in levels:
-        across = np.linspace(0, 1, 60)
-        for up in (0.0, 0.03, 0.06):  # the words above the line too
-            found.append(np.column_stack([across, np.full(60, float(y.share(np.array(height))) + up)]))
-    return np.concatenate(found)
-
-
-def _along(u: np.ndarray, v: np.ndarray, steps: int = 24) -> np.ndarray:
-    """A line through points, as many points that lie close."""
-    if len(u) < 2:
-        return np.column_stack([u, v])
-    order = np.argsort(u, kind="stable")
-    at = np.linspace(0, len(u) - 1, min(2000, steps * (len(u) - 1) + 1))
-    return np.column_stack([np.interp(at, np.arange(len(u)), values[order]) for values in (u, v)])
 
 
 MASS = 0.68  # inside an ellipse
@@ -359,21 +158,19 @@ def histogram_spans(picture: Histogram) -> tuple[tuple[float, float], tuple[floa
     return (low - pad, high + pad), (0.0, 1.08 * float(counts.max(initial=0.0)) or 1.0)
 
 
-def outlines(means: np.ndarray, covs: np.ndarray) -> dict[str, np.ndarray]:
+def outlines(means: np.ndarray, covs: np.ndarray) -> Columns:
     """Ellipses around means (k, 2) that hold 68 % of Gaussians with covariances (k, 2, 2), with gaps between them."""
     means, covs = np.asarray(means, float).reshape(-1, 2), np.asarray(covs, float).reshape(-1, 2, 2)
     known = np.isfinite(means).all(axis=1) & np.isfinite(covs).all(axis=(1, 2))
     means, covs = means[known], covs[known]
-    angle = np.linspace(0, 2 * np.pi, SIDES + 1)
-    circle = np.stack([np.cos(angle), np.sin(angle)])  # (2, n)
     values, vectors = np.linalg.eigh(covs)
     spread = vectors * np.sqrt(np.maximum(values, 0))[:, None, :]
-    points = means[:, :, None] + RADIUS * spread @ circle
-    gapped = np.concatenate([points, np.full((len(points), 2, 1), np.nan)], axis=2)
-    return {"x": gapped[:, 0].ravel(), "y": gapped[:, 1].ravel()}
+    points = ellipses(means, RADIUS * spread, SIDES)
+    x, y = np.concatenate([points, np.full((len(points), 1, 2), np.nan)], axis=1).reshape(-1, 2).T
+    return {"x": x, "y": y}
 
 
-def square(parts: list[dict[str, np.ndarray]]) -> tuple[tuple[float, float], tuple[float, float]]:
+def square(parts: list[Columns]) -> tuple[tuple[float, float], tuple[float, float]]:
     """The ends of two axes of equal length around all that is drawn."""
     ends = []
     for name in ("x", "y"):
@@ -431,32 +228,37 @@ def _role(numbers: Mapping[str, int], name: str, k: int) -> str:
 
 
 def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
-    """Every series in its place, triangles of slopes, levels with their words."""
-    found, marks = chart_columns(chart), {}
-    for k, (one, drawn) in enumerate(zip(chart.series, found.series, strict=True)):
-        role, count = _role(numbers, one.name, k), len(drawn.points["x"])
-        marks[f"band-{k}"] = Mark("band", role, drawn.band, {"alpha": BAND_ALPHA})
-        if drawn.look != "points":
-            marks[f"line-{k}"] = Mark("line", role, drawn.points, {"dash": dash_of(k, drawn.look)})
-        seen = drawn.marked and (drawn.look != "dashes" or count == 1)  # unseen ones still answer the pointer
-        alpha = (FAINT_ALPHA if drawn.look == "points" and count > MANY else 1.0) if seen else 0.0
+    """Series, guide lines of slopes, levels with their words; values without a place on a log axis are left out."""
+    kept = [_usable(series, chart) for series in chart.series]
+    levels = sorted((y, words) for words, y in chart.levels if np.isfinite(y) and (y > 0 or not chart.y_log))
+    heights = [values for points, band in kept for values in (points["y"], band["low"], band["high"])]
+    x = Axis(chart.x_label, *span((points["x"] for points, _ in kept), chart.x_log), chart.x_log)
+    y = Axis(chart.y_label, *span([*heights, np.array([y for y, _ in levels])], chart.y_log, True), chart.y_log)
+    marks: dict[str, Mark] = {}
+    for k, (one, (points, band)) in enumerate(zip(chart.series, kept, strict=True)):
+        role, count = _role(numbers, one.name, k), len(points["x"])
+        cut = {**band, "low": np.maximum(band["low"], y.low)} if y.log else band  # one that reaches to 0 or below
+        marks[f"band-{k}"] = Mark("band", role, cut, {"alpha": BAND_ALPHA})
+        if one.look != "points":
+            marks[f"line-{k}"] = Mark("line", role, points, {"dash": dash_of(k, one.look)})
+        seen = one.look == "points" or (count <= MANY and (one.look != "dashes" or count == 1))
+        faint = one.look == "points" and count > MANY
         tips = {"": one.name.replace("{", "(").replace("}", ")"), chart.x_label: "{x:.3g}", chart.y_label: "{y:.3g}"}
-        size = SIZES[(count > 12) + (count > 200)]
-        marks[f"dots-{k}"] = Mark("dots", role, drawn.points, {"size": size, "alpha": alpha}, tips)
-    legs = [{"x": xs, "y": ys} for xs, ys in zip(found.legs["xs"], found.legs["ys"], strict=True)]
-    marks["legs"] = Mark("line", "muted", joined(legs), {"width": 1})
-    for k, slope in enumerate(found.slopes):
-        marks[f"slope-{k}"] = Mark("line", "muted", slope, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
-    (left, right), levels = found.x.span, found.levels
-    lines = [{"x": np.array([left, right]), "y": np.array([y, y])} for y in levels["y"]]
+        look = {"size": SIZES[(count > 12) + (count > 200)], "alpha": FAINT_ALPHA if faint else 1.0 if seen else 0.0}
+        marks[f"dots-{k}"] = Mark("dots", role, points, look, tips)  # unseen ones still answer the pointer
+    for k, (_, slope) in enumerate(chart.slopes if any(len(points["x"]) for points, _ in kept) else ()):
+        line = guide(slope, [points for points, _ in kept], x, y)
+        marks[f"slope-{k}"] = Mark("line", "muted", line, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
+    lines = [{"x": np.array([x.low, x.high]), "y": np.array([height, height])} for height, _ in levels]
     marks["levels"] = Mark("line", "muted", joined(lines), {"width": 1.5, "dash": "floor"})
+    own = np.log if chart.y_log else np.asarray
+    gaps = np.diff(own([height for height, _ in levels])) / np.diff(own([y.low, y.high]))
+    below = [*(gaps < NEAR), False]  # of two that are near one another the lower one's words go below it
     words = {"align": "right", "baseline": "bottom", "right": -4, "paper": 0.9}
-    for below, down in ((False, ABOVE), (True, BELOW)):
-        some = [k for k, each in enumerate(levels["below"]) if each == below]
-        at = {"x": [right] * len(some), "y": [levels["y"][k] for k in some], "text": [levels["text"][k] for k in some]}
-        marks[f"words {'below' if below else 'above'}"] = Mark("words", "muted", at, {**words, "down": down})
-    x = PictureAxis(chart.x_label, *found.x.span, chart.x_log)
-    y = PictureAxis(chart.y_label, *found.y.span, chart.y_log)
+    for name, down in (("above", ABOVE), ("below", BELOW)):
+        some = [level for level, low in zip(levels, below, strict=False) if low == (name == "below")]
+        at = {"x": [x.high] * len(some), "y": [height for height, _ in some], "text": [text for _, text in some]}
+        marks[f"words {name}"] = Mark("words", "muted", at, {**words, "down": down})
     return Picture(x, y, marks, {}, about="Chart")
 
 
@@ -467,8 +269,8 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
     columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ("exact", "approximate")}
     look = {"opaque": True, "low": -top, "high": top}
     tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
-    x = PictureAxis(made.x_label, -0.5, wide - 0.5, whole=True)
-    y = PictureAxis(made.y_label, rows - 0.5, -0.5, whole=True)
+    x = Axis(made.x_label, -0.5, wide - 0.5, whole=True)
+    y = Axis(made.y_label, rows - 0.5, -0.5, whole=True)
     return Picture(x, y, {"image": Mark("image", "", columns, look, tips)}, {}, about="Heat map")
 
 
@@ -483,7 +285,7 @@ def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
         line = {"x": [place, place], "y": [*y]} if np.isfinite(place) else {"x": [], "y": []}
         look = {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
         drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, look)
-    return Picture(PictureAxis(made.x_label, *x), PictureAxis(made.y_label, *y), drawn, {}, about="Histogram")
+    return Picture(Axis(made.x_label, *x), Axis(made.y_label, *y), drawn, {}, about="Histogram")
 
 
 def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
@@ -495,7 +297,7 @@ def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
         look = {"width": THICK, "alpha": 1.0} if one.bold else {"width": THIN, "alpha": 0.75}
         drawn[f"group-{k}"] = Mark("line", _role(numbers, one.name, k), outlines(one.means, one.covs), look)
     across, up = square([dict(mark.columns) for mark in drawn.values()])
-    axes = PictureAxis(made.x_label, *across), PictureAxis(made.y_label, *up)
+    axes = Axis(made.x_label, *across), Axis(made.y_label, *up)
     return Picture(*axes, drawn, {}, about="Ellipses", equal=True)
 
 

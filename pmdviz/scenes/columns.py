@@ -23,6 +23,7 @@ GOLDEN = 0.6180339887498949
 INK = 20_000.0  # px^2: sum of all squared dot diameters: the ink stays the same for any m
 LARGEST_DOT = 20.0  # px: a heavier particle is not drawn larger, it would hide the others
 OPACITY_DOTS, OPACITY_POWER, OPAQUE = 1_500, 0.15, 0.85  # few dots are denser, many are thinner
+Columns = dict[str, np.ndarray]
 EMPTY_LINE = {"x": np.empty(0, np.float32), "y": np.empty(0, np.float32)}
 
 
@@ -66,18 +67,18 @@ NO_WORDS = Words(EMPTY_LINE["x"], EMPTY_LINE["x"], ())
 class StageColumns(NamedTuple):
     """The arrays that the stage draws of a frame."""
 
-    exact: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
-    approximate: dict[str, np.ndarray] = EMPTY_LINE
-    particles: dict[str, np.ndarray] = EMPTY_DOTS  # x, y, size (diameter, px), weight, log_density (nats)
+    exact: Columns = EMPTY_LINE  # x, y with NaN gaps
+    approximate: Columns = EMPTY_LINE
+    particles: Columns = EMPTY_DOTS  # x, y, size (diameter, px), weight, log_density (nats)
     drawn: int = 0
     num_particles: int = 0
     top: float = np.nan  # highest density of the curves (1-D only)
     image: Image | None = None
-    others: dict[str, np.ndarray] = EMPTY_LINE  # x, y of dots in ink
-    prior: dict[str, np.ndarray] = EMPTY_LINE  # x, y with NaN gaps
+    others: Columns = EMPTY_LINE  # x, y of dots in ink
+    prior: Columns = EMPTY_LINE  # x, y with NaN gaps
     words: Words = NO_WORDS
-    paths: dict[str, np.ndarray] = EMPTY_PATHS  # segments from x0, y0 to x1, y1: alpha, and kind as below
-    areas: dict[str, np.ndarray] = EMPTY_AREAS  # x, y, level: outlines of the exact posterior's regions, to be filled
+    paths: Columns = EMPTY_PATHS  # segments from x0, y0 to x1, y1: alpha, and kind as below
+    areas: Columns = EMPTY_AREAS  # x, y, level: outlines of the exact posterior's regions, to be filled
 
 
 def drawn_rows(weights: np.ndarray, limit: int = MAX_DRAWN) -> np.ndarray:
@@ -115,9 +116,7 @@ def dot_opacity(usual: float, drawn: int) -> float:
     return min(OPAQUE, usual * (OPACITY_DOTS / max(drawn, 1)) ** OPACITY_POWER)
 
 
-def dot_columns(
-    frame: Frame, pair: tuple[int, int], limit: int = MAX_DRAWN, largest: float = LARGEST_DOT
-) -> dict[str, np.ndarray]:
+def dot_columns(frame: Frame, pair: tuple[int, int], limit: int = MAX_DRAWN, largest: float = LARGEST_DOT) -> Columns:
     """The particles in two of their coordinates; what q is there is not known."""
     rows = drawn_rows(frame.weights, limit)
     return weighted_dots(*frame.particles[rows][:, list(pair)].T, frame.weights, rows, largest)
@@ -125,13 +124,13 @@ def dot_columns(
 
 def weighted_dots(
     x: np.ndarray, y: np.ndarray, weights: np.ndarray, rows: np.ndarray, largest: float = LARGEST_DOT
-) -> dict[str, np.ndarray]:
+) -> Columns:
     """Some rows of particles with weights (m,) as dots at x, y (n,); what q is there is not known."""
     sizes = dot_sizes(weights[rows], len(weights), largest)
     return {**plain_dots(x, y, largest), "size": sizes, "weight": weights[rows].astype(np.float32)}
 
 
-def plain_dots(x: np.ndarray, y: np.ndarray, size: float) -> dict[str, np.ndarray]:
+def plain_dots(x: np.ndarray, y: np.ndarray, size: float) -> Columns:
     """Dots (n,) of one diameter in px, without weights and without a density."""
     nan = np.full(len(x), np.nan, np.float32)
     return {**curve_columns(x, y), "size": np.full(len(x), size, np.float32), "weight": nan, "log_density": nan}
@@ -140,10 +139,10 @@ def plain_dots(x: np.ndarray, y: np.ndarray, size: float) -> dict[str, np.ndarra
 class Source(Protocol):
     """A data source of Bokeh."""
 
-    data: dict[str, np.ndarray]
+    data: Columns
 
 
-def set_data(source: Source, data: dict[str, np.ndarray]) -> None:
+def set_data(source: Source, data: Columns) -> None:
     """Give a source its columns."""
     source.data = data
 
@@ -232,7 +231,7 @@ def placed(x: np.ndarray, y: np.ndarray, ranges: Ranges, corner: tuple[float, fl
     return (across + corner[0]).astype(np.float32), (up + corner[1]).astype(np.float32)
 
 
-def joined(lines: Iterable[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
+def joined(lines: Iterable[Mapping[str, np.ndarray]]) -> Columns:
     """Lines (columns x, y) as one, with a gap between them; an invisible point where there are none."""
     gap = np.array([np.nan], np.float32)
     lines = list(lines)
@@ -279,7 +278,7 @@ traced = partial(
 )
 
 
-def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> dict[str, np.ndarray]:
+def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> Columns:
     """Columns x, y (float32) of the contours of `density` (len(gy), len(gx)), all levels joined by NaN rows.
 
     They are looked for only where the density reaches the lowest level: most of a grid is far below it.
@@ -302,21 +301,19 @@ def _around(inside: np.ndarray) -> tuple[slice, slice]:
     return tuple(slice(max(at[0] - 1, 0), at[-1] + 2) if at.size else slice(None) for at in along)  # type: ignore
 
 
-def curve_columns(x: np.ndarray, y: np.ndarray) -> dict[str, np.ndarray]:
+def curve_columns(x: np.ndarray, y: np.ndarray) -> Columns:
     """Columns x, y (float32) of a curve or of dots."""
     return {"x": x.astype(np.float32), "y": y.astype(np.float32)}
 
 
-def region_lines(
-    axes: tuple[np.ndarray, ...], density: np.ndarray, masses: Sequence[float] = MASSES
-) -> dict[str, np.ndarray]:
+def region_lines(axes: tuple[np.ndarray, ...], density: np.ndarray, masses: Sequence[float] = MASSES) -> Columns:
     """The picture of a density on a grid: its curve in one dimension, its regions of these masses in two."""
     if len(axes) == 1:
         return curve_columns(axes[0], density)
     return contour_line(*axes, density, density_levels(density, masses))
 
 
-def region_areas(axes: tuple[np.ndarray, ...], density: np.ndarray) -> dict[str, np.ndarray]:
+def region_areas(axes: tuple[np.ndarray, ...], density: np.ndarray) -> Columns:
     """The same to be filled: the area under a curve, or the regions of 50, 80 and 95 %, a level each."""
     if len(axes) == 1:
         x, y = np.append(axes[0], axes[0][[-1, 0]]), np.append(density, [0.0, 0.0])
@@ -347,7 +344,7 @@ def marginals(axes: Two, density: np.ndarray) -> Two:
     return density.sum(axis=0) * dy, density.sum(axis=1) * dx
 
 
-def marginal_lines(axes: Two, curves: Two, box: tuple[Span, Span], tops: Span) -> dict[str, np.ndarray]:
+def marginal_lines(axes: Two, curves: Two, box: tuple[Span, Span], tops: Span) -> Columns:
     """Both curves as lines in the strips beyond a box; where they are as high as `tops` they fill `HIGH` of theirs.
 
     Higher ones are cut at the picture's edge.
@@ -443,7 +440,7 @@ def path_words(method: Method) -> str:
     return ", ".join([*trail, *own])
 
 
-def path_columns(frame: Frame, pair: Pair, side: float) -> dict[str, np.ndarray]:
+def path_columns(frame: Frame, pair: Pair, side: float) -> Columns:
     """The segments of a frame in two of its coordinates; `side` is the picture's, in their units."""
     method, chosen, parts = frame.method, list(pair), []
     if method.family == "chain":
@@ -457,7 +454,7 @@ def path_columns(frame: Frame, pair: Pair, side: float) -> dict[str, np.ndarray]
     return segment_columns([*parts, *(_arrows(part, scale) if arrow else part for arrow, part in own)])
 
 
-def newest_draws(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
+def newest_draws(frame: Frame, pair: Pair) -> Columns:
     """Where each chain of a chain method stands; nothing of other families."""
     if frame.method.family != "chain":
         return EMPTY_LINE
@@ -480,10 +477,18 @@ def ellipse_lines(centres: np.ndarray, choleskys: np.ndarray, chosen: list[int],
     """Polygons (k * CORNERS, 2, 2) around Gaussians (k, d), (k, d, d) in two chosen coordinates."""
     factors = choleskys[:, chosen]  # (k, 2, d)
     roots = np.linalg.cholesky(np.einsum("kid,kjd->kij", factors, factors))
-    turns = np.linspace(0, 2 * np.pi, CORNERS + 1)
-    circle = sds * np.stack([np.cos(turns), np.sin(turns)], axis=1)
-    points = centres[:, chosen][:, None] + np.einsum("kij,nj->kni", roots, circle)
-    return np.stack([points[:, :-1], points[:, 1:]], axis=2).reshape(-1, 2, 2)
+    return pieces(ellipses(centres[:, chosen], sds * roots))
+
+
+def ellipses(centres: np.ndarray, roots: np.ndarray, corners: int = CORNERS) -> np.ndarray:
+    """Closed outlines (k, corners + 1, 2): the unit circle by the roots (k, 2, 2) about centres (k, 2)."""
+    turns = np.linspace(0, 2 * np.pi, corners + 1)
+    return centres[:, None] + np.einsum("kij,nj->kni", roots, np.stack([np.cos(turns), np.sin(turns)], axis=1))
+
+
+def pieces(lines: np.ndarray) -> np.ndarray:
+    """Lines through points (k, n, 2) as straight pieces (k (n - 1), 2, 2)."""
+    return np.stack([lines[:, :-1], lines[:, 1:]], axis=2).reshape(-1, 2, 2)
 
 
 def _arrow_scale(forces: list[np.ndarray], side: float) -> float:
@@ -506,7 +511,7 @@ def _turned(way: np.ndarray, angle: float) -> np.ndarray:
     return way @ np.array([[cos, sin], [-sin, cos]])
 
 
-def segment_columns(parts: Iterable[Segments]) -> dict[str, np.ndarray]:
+def segment_columns(parts: Iterable[Segments]) -> Columns:
     """All segments below one another."""
     found = [part for part in parts if len(part.lines)]
     if not found:

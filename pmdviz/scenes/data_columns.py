@@ -39,15 +39,13 @@ ALL, LIT = 0.3, 0.85  # opacity of the data, and of the data of this step
 DOT_PX, RUG_PX = 7.0, 5.0
 ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
 
-Columns = dict[str, np.ndarray]
-
 
 class DataGround(NamedTuple):
     """The fixed part: the data, and the prediction of the exact posterior."""
 
-    bars: Columns  # left, right, bottom, top (density); empty of dots
-    dots: Columns  # x, y
-    exact: Columns  # x, y of lines
+    bars: col.Columns  # left, right, bottom, top (density); empty of dots
+    dots: col.Columns  # x, y
+    exact: col.Columns  # x, y of lines
     labels: tuple[str, str]
     ranges: tuple[tuple[float, float], tuple[float, float]]
     units: tuple[col.Units, col.Units] = (col.AS_GIVEN, col.AS_GIVEN)
@@ -57,16 +55,16 @@ class DataMoment(NamedTuple):
     """The part that changes with the frame."""
 
     ground: DataGround
-    bars: Columns  # of the batch: its part of each bar
-    dots: Columns
-    approximate: Columns
+    bars: col.Columns  # of the batch: its part of each bar
+    dots: col.Columns
+    approximate: col.Columns
 
 
 NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0)))
 NO_MOMENT = DataMoment(NO_GROUND, NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE)
 
 
-def data_picture(moment: DataMoment, rug: Columns = col.EMPTY_LINE) -> Picture:
+def data_picture(moment: DataMoment, rug: col.Columns = col.EMPTY_LINE) -> Picture:
     """All rows in grey, the batch of the step lit, what q and the exact posterior predict, and a rug of the rows."""
     ground = moment.ground
     marks = {
@@ -114,7 +112,7 @@ def _made_ground(target: Target) -> DataGround:
     points = plane(target, target.data_rows)
     reference = target.reference()
     draws = None if reference is None else reference.sample(stream("pictures"), DRAWS)
-    across = _span(points[:, 0])
+    across = widened(points[:, 0])
     if points.shape[1] == 1:
         edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)
         bars = _bars(points[:, 0], edges, len(points))
@@ -124,7 +122,7 @@ def _made_ground(target: Target) -> DataGround:
         units = col.original_units(target, name)
         labels = f"{name} (data points)", f"density (per {'sd' if units != col.AS_GIVEN else 'unit'} of {name})"
         return DataGround(bars, col.EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, col.AS_GIVEN))
-    ranges = across, _span(points[:, 1])
+    ranges = across, widened(points[:, 1])
     lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
@@ -154,9 +152,10 @@ def _has_ones(target: Target) -> bool:
     return own and target.predicts == "number" and form is not None and form.dim_beyond == 1
 
 
-def _span(values: np.ndarray) -> tuple[float, float]:
+def widened(values: np.ndarray, margin: float = MARGIN) -> tuple[float, float]:
+    """The range of values with a share of it more on each side; of one value alone a range of 2."""
     low, high = float(values.min()), float(values.max())
-    pad = MARGIN * max(high - low, 1e-9)
+    pad = margin * (high - low) or 1.0
     return low - pad, high + pad
 
 
@@ -164,7 +163,7 @@ def _edges(ground: DataGround) -> np.ndarray:
     return np.append(ground.bars["left"], ground.bars["right"][-1:])
 
 
-def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> Columns:
+def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> col.Columns:
     """Bars whose area is the share of `num_data` that lies in each of them."""
     counts, _ = np.histogram(values, edges)
     tops = counts / (num_data * np.diff(edges))
@@ -176,11 +175,11 @@ def evenly(n: int, limit: int) -> np.ndarray:
     return np.linspace(0, n - 1, min(n, limit)).astype(np.int64)
 
 
-def _dots(points: np.ndarray) -> Columns:
+def _dots(points: np.ndarray) -> col.Columns:
     return col.curve_columns(*points[evenly(len(points), MAX_DOTS)].T)
 
 
-def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> Columns:
+def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> col.Columns:
     """The prediction averaged over `draws` of theta, as lines."""
     (left, right), (bottom, top) = ranges
     if target.predicts == "class":
@@ -218,7 +217,7 @@ class Moved(NamedTuple):
     """A moved target: its handles, and the lines x, y of its exact posterior."""
 
     handles: tuple[Handle, ...]
-    lines: dict[str, np.ndarray]
+    lines: col.Columns
 
 
 def moved_options(target: Target, at: int, x: float, y: float) -> dict[str, Value]:
@@ -246,7 +245,7 @@ def moved(target: Target, at: int, x: float, y: float) -> Moved:
     return Moved(made.handles(), coarse_lines(made))
 
 
-def coarse_lines(target: Target) -> dict[str, np.ndarray]:
+def coarse_lines(target: Target) -> col.Columns:
     """The regions of 50, 80 and 95 % of the exact posterior, or its curve; nothing beyond two dimensions."""
     if target.dim > 2:
         return col.EMPTY_LINE
@@ -264,7 +263,7 @@ def coarse_lines(target: Target) -> dict[str, np.ndarray]:
     return col.contour_line(*fine.axes, density, col.density_levels(density))
 
 
-def _curve(target: Target, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _curve(target: Target, rows: np.ndarray) -> col.Columns:
     grid = Grid(target.view_box, LINE_SIDE)
     mass = np.exp(_below_peak(target.log_joint(grid.points, rows)))
     return col.curve_columns(grid.axes[0], mass / (mass.sum() * grid.cell_volume))

@@ -8,6 +8,8 @@ from __future__ import annotations
 import base64
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -16,14 +18,13 @@ from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
 from pmdviz.scenes import data_columns
-from pmdviz.scenes.columns import EMPTY_LINE, StageColumns, drawn_rows
+from pmdviz.scenes.columns import EMPTY_LINE, Columns, StageColumns, drawn_rows
 from pmdviz.scenes.stage import Pair, Scene
 from pmdviz.scenes.words import count, number
 from pmdviz.targets import Target
 
 Told: TypeAlias = "None | bool | int | float | str | np.ndarray | Sequence[Told] | Mapping[str, Told]"
 Put = Callable[[str, np.ndarray], Json]
-Columns = dict[str, np.ndarray]
 
 # The batch of one step among all data, and the density of new data that the batch alone implies.
 
@@ -125,99 +126,145 @@ def term_words(term: Term, numbers: Mapping[str, float]) -> Mapping[str, Told]:
 # The four pictures of a step in words: a title and a sentence on what happened in this one.
 
 
-class Population(NamedTuple):
-    """The population of a step: all rows, drawn or not."""
+@dataclass(frozen=True)
+class _Step:
+    """What the pictures share: the frames of a step, its sums, and weights where points have some; all rows of them."""
 
-    noun: str  # in the singular: "particle", "chain"
-    size: int
-    before: np.ndarray | None  # weights (m0,) of the frame before; None of unweighted points
-    after: np.ndarray | None  # (m,)
+    update: Update
+    before: Frame
+    after: Frame
+    pair: Pair
     total: np.ndarray  # (n, k) sums of the terms
-    gain: np.ndarray | None  # (m,) by how much the log-weight grew, nats
-    moved: np.ndarray | None  # (n,) whether each is elsewhere after the step; None where it was redrawn
-    fresh: bool  # whether every step draws new points
+    weights: np.ndarray | None  # (n,) after the step; None of unweighted points
+    old: np.ndarray | None  # (n0,) before it
+    placed: bool  # whether points have a place on the stage
+
+    @property
+    def noun(self) -> str:
+        """What each row is, in the singular."""
+        return NOUNS[self.after.method.family]
 
     @property
     def plural(self) -> str:
         """How many there are, with their noun."""
-        return f"{count(self.size)} {self.noun}{'s' * (self.size != 1)}"
+        size = len(self.total)
+        return f"{count(size)} {self.noun}{'s' * (size != 1)}"
+
+    @property
+    def parents(self) -> np.ndarray | None:
+        """For each point the row of the one that it was drawn from."""
+        return self.after.info.parents
+
+    @property
+    def redrawn(self) -> bool:
+        """Whether the points of before are no longer there."""
+        return self.update.fresh or self.parents is not None or bool(self.after.info.rejuvenated)
+
+    @property
+    def kept(self) -> bool:
+        """Whether each point and its weight were there before."""
+        return not self.redrawn and self.old is not None and len(self.old) == len(self.total)
+
+    @cached_property
+    def gain(self) -> np.ndarray | None:
+        """(n,) by how much the log-weight grew, nats; None where the step is not about weights."""
+        if self.update.kind != "weights" or self.weights is None:
+            return None
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return self.total[:, 0] - (np.log(self.old) if self.kept else -np.log(len(self.total)))
+
+    @cached_property
+    def moved(self) -> np.ndarray | None:
+        """(n,) whether each is elsewhere after the step; None where it was redrawn."""
+        if self.update.kind != "ratio" and not (self.gain is not None and self.kept):
+            return None
+        frames = (self.before, self.after)
+        places = (frame.method.points(frame.state).reshape(len(self.total), -1) for frame in frames)
+        return np.not_equal(*places).any(axis=1)
+
+    def origins(self, rows: np.ndarray, number: int) -> np.ndarray | None:
+        """Which of the `number` points some rows were before; None where that is not known."""
+        if self.parents is not None:
+            return np.asarray(self.parents)[rows]
+        return None if self.redrawn or number != len(self.total) else rows
 
 
-def pictures(kind: str, before: Frame, after: Frame, found: Population) -> list[dict[str, str]]:
+def pictures(step: _Step) -> list[dict[str, str]]:
     """Titles and sentences, in the order of the algorithm."""
-    pull = {"weights": _gain, "move": _arrows, "ratio": _ratio}[kind](found)
-    end = {"weights": _reweighted, "move": _moved, "ratio": _decided}[kind](found)
+    kind, after = step.update.kind, step.after
+    pull = {"weights": _gain, "move": _arrows, "ratio": _ratio}[kind](step)
+    end = {"weights": _reweighted, "move": _moved, "ratio": _decided}[kind](step)
     rows = after.batch_rows
     partial = rows is not None and not isinstance(rows, slice) and len(rows) < after.target.num_data
     title = "The proposal" if kind == "ratio" else "The pull of the batch" if partial else "The pull"
     shortened = after.info.limited
     last = f"{end[1]} The step was shortened: {shortened}." if shortened else end[1]
-    said = [_before(before, found), _redrawn(after, found), (title, pull), (end[0], last)]
+    said = [_before(step), _redrawn(step), (title, pull), (end[0], last)]
     return [{"title": title, "sentence": sentence} for title, sentence in said]
 
 
-def _before(before: Frame, found: Population) -> tuple[str, str]:
-    at = f"Iteration {count(before.iteration)}"
-    if found.before is None:
-        them = "it" if found.size == 1 else "them"
-        return "Before the step", f"{at}: {found.plural}, where the step finds {them}."
-    m = len(found.before)
-    return "Before the step", f"{at}: {count(m)} particles, worth {_effective(found.before)} of equal weight."
+def _before(step: _Step) -> tuple[str, str]:
+    at = f"Iteration {count(step.before.iteration)}"
+    if step.old is None:
+        them = "it" if len(step.total) == 1 else "them"
+        return "Before the step", f"{at}: {step.plural}, where the step finds {them}."
+    m = len(step.old)
+    return "Before the step", f"{at}: {count(m)} particles, worth {_effective(step.old)} of equal weight."
 
 
-def _redrawn(after: Frame, found: Population) -> tuple[str, str]:
-    info = after.info
+def _redrawn(step: _Step) -> tuple[str, str]:
+    info = step.after.info
     if info.parents is not None:
         parents = len(np.unique(info.parents))
         reason = f"New particles: {info.rejuvenated}." if info.rejuvenated else "New particles."
         return "Redrawn", f"{reason} {count(parents)} of the old ones have children."
     if info.rejuvenated:
         return "Redrawn", f"New particles: {info.rejuvenated}."
-    if found.fresh:
-        return "Redrawn", f"New {found.noun}s, as at every step: they do not descend from the old ones."
-    if found.size == 1:
-        return "Kept", f"The {found.noun} goes on from where it is."
-    return "Kept", f"{found.noun.capitalize()}s kept: this step redraws none."
+    if step.update.fresh:
+        return "Redrawn", f"New {step.noun}s, as at every step: they do not descend from the old ones."
+    if len(step.total) == 1:
+        return "Kept", f"The {step.noun} goes on from where it is."
+    return "Kept", f"{step.noun.capitalize()}s kept: this step redraws none."
 
 
-def _gain(found: Population) -> str:
-    share = float(np.mean(found.gain > 0)) if found.gain is not None else 0.0
+def _gain(step: _Step) -> str:
+    share = float(np.mean(step.gain > 0)) if step.gain is not None else 0.0
     return f"{100 * share:.0f}% of the particles gain weight (orange), the others lose it (blue)."
 
 
-def _arrows(found: Population) -> str:
+def _arrows(step: _Step) -> str:
     return "Each arrow is one term; one behind the other they lead to the new place."
 
 
-def _ratio(found: Population) -> str:
-    ratio = float(found.total[0, 0])
+def _ratio(step: _Step) -> str:
+    ratio = float(step.total[0, 0])
     chance = number(float(np.exp(min(ratio, 0.0))))
-    first = "" if found.size == 1 else "Chain 0: "
+    first = "" if len(step.total) == 1 else "Chain 0: "
     signed = f"−{number(-ratio)}" if ratio < 0 else number(ratio)
     return f"{first}log α = {signed}, so the proposal is accepted with probability {chance}."
 
 
-def _reweighted(found: Population) -> tuple[str, str]:
-    if found.before is None or found.after is None:
+def _reweighted(step: _Step) -> tuple[str, str]:
+    if step.old is None or step.weights is None:
         return "Reweighted", "The new weights."
-    was, now, m = _effective(found.before), _effective(found.after), count(len(found.after))
+    was, now, m = _effective(step.old), _effective(step.weights), count(len(step.weights))
     ess = f"Effective sample size before the step {was}, now {now} of {m}."
-    if found.moved is not None and found.moved.any():
+    if step.moved is not None and step.moved.any():
         return "Reweighted and moved", f"{ess} The particles moved besides."
     return "Reweighted", ess
 
 
-def _moved(found: Population) -> tuple[str, str]:
-    length = float(np.sqrt((found.total**2).sum(axis=1)).mean())
-    what = f"The {found.noun}" if found.size == 1 else f"On average a {found.noun}"
+def _moved(step: _Step) -> tuple[str, str]:
+    length = float(np.sqrt((step.total**2).sum(axis=1)).mean())
+    what = f"The {step.noun}" if len(step.total) == 1 else f"On average a {step.noun}"
     return "Moved", f"{what} moved by {number(length)}."
 
 
-def _decided(found: Population) -> tuple[str, str]:
-    moved = int(found.moved.sum())
-    if found.size == 1:
+def _decided(step: _Step) -> tuple[str, str]:
+    moved = int(step.moved.sum())
+    if len(step.total) == 1:
         return ("Accepted", "The chain moves on.") if moved else ("Rejected", "The chain stays where it is.")
-    return "Accepted or rejected", f"{count(moved)} of {found.plural} moved, the others stay where they are."
+    return "Accepted or rejected", f"{count(moved)} of {step.plural} moved, the others stay where they are."
 
 
 def _effective(weights: np.ndarray) -> str:
@@ -268,11 +315,10 @@ def inside(
     step = _Step(update, before, after, pair, total, weights, old, placed)
     drawn = columns or scene.columns(after, pair)
     earlier = scene.columns(before, pair)
-    found = _population(step)
     told: dict[str, Told] = {
         "iteration": after.iteration,
         "kind": update.kind,
-        "noun": found.noun,
+        "noun": step.noun,
         "size": n,
         "title": f"Iteration {count(after.iteration)}: {after.info.words}",
         "sum": {"title": update.title, "formula": update.formula, "unit": update.unit},
@@ -289,11 +335,11 @@ def inside(
         "axes": _axes(scene, after, pair, drawn),
         "lines": _lines(earlier, drawn) if step.placed else {},
         "paths": drawn.paths if step.placed else {},
-        "pictures": pictures(update.kind, before, after, found),
+        "pictures": pictures(step),
         "batch": batch_picture(after),
     }
-    if found.gain is not None:
-        told["gain"] = np.asarray(found.gain[rows], np.float32)
+    if step.gain is not None:
+        told["gain"] = np.asarray(step.gain[rows], np.float32)
     return Inside(told)
 
 
@@ -323,49 +369,7 @@ def _rows(weights: np.ndarray | None, n: int, limit: int) -> np.ndarray:
     return np.union1d(drawn_rows(weights, limit), [int(np.argmax(weights))])
 
 
-class _Step(NamedTuple):
-    """The parts of a step that the pictures share: its frames, its sums, and weights where points have some."""
-
-    update: Update
-    before: Frame
-    after: Frame
-    pair: Pair
-    total: np.ndarray  # (n, k)
-    weights: np.ndarray | None  # (n,) after the step
-    old: np.ndarray | None  # (n0,) before it
-    placed: bool  # whether points have a place on the stage
-
-    @property
-    def parents(self) -> np.ndarray | None:
-        """For each point the row of the one that it was drawn from."""
-        return self.after.info.parents
-
-    @property
-    def redrawn(self) -> bool:
-        """Whether the points of before are no longer there."""
-        return self.update.fresh or self.parents is not None or bool(self.after.info.rejuvenated)
-
-    def origins(self, rows: np.ndarray, number: int) -> np.ndarray | None:
-        """Which of the `number` points some rows were before; None where that is not known."""
-        if self.parents is not None:
-            return np.asarray(self.parents)[rows]
-        return None if self.redrawn or number != len(self.total) else rows
-
-
-def _population(step: _Step) -> Population:
-    n, gain, moved = len(step.total), None, None
-    if step.update.kind == "weights" and step.weights is not None:
-        kept = not step.redrawn and step.old is not None and len(step.old) == n
-        with np.errstate(divide="ignore", invalid="ignore"):
-            gain = step.total[:, 0] - (np.log(step.old) if kept else -np.log(n))
-    if step.update.kind == "ratio" or (gain is not None and kept):
-        places = (frame.method.points(frame.state).reshape(n, -1) for frame in (step.before, step.after))
-        moved = np.not_equal(*places).any(axis=1)
-    noun = NOUNS[step.after.method.family]
-    return Population(noun, n, step.old, step.weights, step.total, gain, moved, step.update.fresh)
-
-
-def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _dots(step: _Step, rows: np.ndarray) -> Columns:
     """The told particles: row, weights, parent and its children; where they are and where they come from."""
     found = {"row": rows}
     if step.weights is not None:
@@ -380,7 +384,7 @@ def _dots(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
     return _single(found)
 
 
-def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
+def _way(step: _Step, rows: np.ndarray) -> Columns:
     """Where points of some rows are, and, where that is known, where they come from."""
     now, then = _places(step.after, step.pair)[rows], None
     if step.update.kind == "move":
@@ -393,7 +397,7 @@ def _way(step: _Step, rows: np.ndarray) -> dict[str, np.ndarray]:
     return found if then is None else found | dict(zip(("x0", "y0"), then.T, strict=False))
 
 
-def _old(step: _Step, limit: int) -> dict[str, np.ndarray]:
+def _old(step: _Step, limit: int) -> Columns:
     """Some of the points before the step, where the step redrew them: places, weights and children."""
     if not step.placed or not step.redrawn:
         return {}
@@ -418,11 +422,11 @@ def _axes(scene: Scene, frame: Frame, pair: Pair, drawn: StageColumns) -> Mappin
     return {"x": list(map(float, x)), "y": list(map(float, y)), "labels": list(scene.axis_labels(frame.target, pair))}
 
 
-def _lines(earlier: StageColumns, drawn: StageColumns) -> dict[str, dict[str, np.ndarray]]:
+def _lines(earlier: StageColumns, drawn: StageColumns) -> dict[str, Columns]:
     return {"exact": drawn.exact, "before": _thinned(earlier.approximate), "after": drawn.approximate}
 
 
-def _thinned(line: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+def _thinned(line: Columns) -> Columns:
     """A line with gaps, of at most about so many points: every k-th of each piece, and its ends."""
     gaps = np.isnan(line["x"])
     if len(gaps) <= POINTS:

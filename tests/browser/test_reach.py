@@ -150,7 +150,7 @@ def test_the_tab_key_goes_in_the_order_of_reading_and_what_it_reaches_is_in_sigh
     assert {page: words for page, words in found.items() if words} == {}
 
 
-TABS = {"Lessons": ".pmdviz-lessons button", "Theory": ".pmdviz-headline", "Methods": ".pmdviz-methods button"}
+TABS = {"Lessons": ".pmdviz-lessons button", "Theory": ".pmdviz-theory table", "Methods": ".pmdviz-methods button"}
 SHEETS = ("All settings", "Share", "Compare")
 DIALOGS = ("explanation", "own data", "gallery", "tour", "what", "help")
 RULES = {"light": None, "dark": ["color-contrast"]}  # all others are the same in every theme

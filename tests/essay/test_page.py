@@ -116,7 +116,7 @@ def test_no_figure_is_written_by_hand_and_each_picture_says_what_its_slider_chan
         assert len([row for row in used if len({*ROWS[name][row]}) > 1]) >= 2, name
         assert NUMBER.search(picture.said)
     for found in NUMBER.finditer(SOURCE):
-        texts = number(*found.groups()).texts
+        texts = number(*found.groups())
         assert len(texts) == len(PICTURES[found[1]].values) and all(texts)
     for picture in PICTURES.values():
         assert len({*told(picture)}) == len(picture.values)

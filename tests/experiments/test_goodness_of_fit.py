@@ -427,7 +427,7 @@ def test_chi_squares_are_pearsons_intervals_wilsons_and_classical_tests_scipys()
     assert chi_squares(np.array([[1, 1]]), np.array([1.0, 0.0]))[0] == np.inf
     for k, n in ((0, 60), (3, 60), (60, 60)):
         known = stats.binomtest(k, n).proportion_ci(method="wilson")
-        assert goodness_of_fit.rate_of(k, n)[2:] == pytest.approx((known.low, known.high), abs=1e-6)
+        assert goodness_of_fit.wilson(k, n) == pytest.approx((known.low, known.high), abs=1e-6)
     target, draws = pmdviz.target("correlated_gaussian", dim=1, q0_sd=1.0), 4000
     mean, sd = target.exact.mean[0], np.sqrt(target.exact.cov[0, 0])
     x = mean + sd * (0.15 + np.random.default_rng(3).standard_normal((80, 1)))

@@ -7,9 +7,9 @@ from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.experiments.shards import (
     COMBINERS,
     ONE_TITLE,
-    SAMPLERS,
     Subposterior,
     consensus,
+    drawn_by,
     draws_of,
     errors_of,
     gaussian_product,
@@ -30,7 +30,7 @@ SLOW = {"kl_weighted": pytest.mark.ci}
 def test_gaussian_subposteriors_come_together_exactly(name):
     whole, n = make_target("linear", dim=3, num_data=300), 4000
     combine = COMBINERS[name].combine
-    parts = [SAMPLERS["exact"].draw(shard, n, k) for k, shard in enumerate(shards_of(whole, 4, 0))]
+    parts = [drawn_by("exact", shard, n, k) for k, shard in enumerate(shards_of(whole, 4, 0))]
     found = combine(parts, whole.scale, np.random.default_rng(0))
     errors = errors_of(found.density, whole)
     assert errors["kl_moments"] < 6 * 9 / (2 * n)  # that of n exact draws is near (d + d (d + 1) / 2) / 2 n

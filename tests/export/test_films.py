@@ -20,8 +20,7 @@ from pmdviz.export.films import Film, chosen, spread
 from pmdviz.export.options import Look, spelled_out
 from pmdviz.export.writers import LAST_CS, delays, rgb
 from pmdviz.scenes import style
-from pmdviz.scenes.stage import LAYERS
-from pmdviz.scenes.stage.posterior import stage_columns
+from pmdviz.scenes.stage import LAYERS, SCENES
 from pmdviz.scenes.words import state
 from tests.support.own import own_target
 from tests.support.tables import looped, refused
@@ -56,7 +55,7 @@ def test_scenes_are_the_runs_own_frames_and_traces_grow_with_them(run):
     for scene in scenes:
         frame = session.seek(scene.iteration)
         assert scene.words == state(frame) and "being computed" not in scene.words
-        columns = stage_columns(frame)
+        columns = SCENES["posterior"].columns(frame, (0, 1))
         for mine, page in zip(scene.columns[:3], columns[:3], strict=True):
             assert mine.keys() == page.keys()
             assert all(np.array_equal(mine[name], page[name], equal_nan=True) for name in page)

@@ -199,9 +199,9 @@ def page():
 
 async def run(page, insist=False):
     knobs = EXPERIMENTS["recurrence"].Knobs.checked({"runs": 2, "steps": 3})
-    page.experiments.choose(usual("recurrence")._replace(knobs=knobs))
-    page.experiments.run(insist)
-    await until(lambda: not page.buttons["Measure"].disabled)
+    page.choose(usual("recurrence")._replace(knobs=knobs))
+    page.run(insist)
+    await until(lambda: not page.button.disabled)
 
 
 def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
@@ -214,31 +214,42 @@ def test_cancelled_work_keeps_its_rows_its_pictures_and_what_comes_out():
     with pytest.raises(Cancelled):
         work.act(tell)
     assert 6 <= len(work.rows) < 12 and work.found.pictures and len(work.found.summary) == 3
-    assert len([*csv.DictReader(io.StringIO(work.result.csv()))]) == len(work.rows)
+    assert len([*csv.DictReader(io.StringIO(work.so_far.csv()))]) == len(work.rows)
 
 
 async def test_what_is_too_large_is_refused_unless_a_person_insists(page, monkeypatch):
     monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "")
     monkeypatch.setattr(type(EXPERIMENTS["recurrence"]), "size", lambda self, case: Size(5000.0, 1.0))
     await run(page)
-    assert "has to be asked for" in page.experiments.line.said.object and page.experiments.insist.visible
-    assert page.experiments.results.work is None
+    assert "has to be asked for" in page.line.said.object and page.insist.visible
+    assert page.results.work.experiment.name == "convergence"  # the stored sweep stays
     await run(page, insist=True)
-    assert "6 rows measured." in page.experiments.line.said.object and not page.experiments.insist.visible
+    assert "6 rows measured." in page.line.said.object and not page.insist.visible
+
+
+def test_the_page_opens_with_a_stored_sweep_whose_rows_another_error_judges_without_a_run(page):
+    first = page.results.work
+    assert "A stored sweep of 120 runs." in page.line.said.object and len(first.so_far.rows) == 120
+    (chart,) = first.found.pictures
+    assert chart.title.startswith("Measured slope -0.") and chart.slopes[0][1] == -0.5
+    page._turn("error", "kl_forward")
+    again = page.results.work
+    assert again.so_far.rows == first.so_far.rows and again.found.pictures[0].y_label.startswith("forward KL")
+    page._turn("varied", "m")  # this needs new runs
+    assert page.results.work is again
 
 
 def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
-    panel = page.experiments
-    assert panel.sharing._ack.link == ""  # what was opened stays as it was written
-    panel.chosen.value = "descent"
-    panel._turn("correlation", 0.25)
-    panel._turn("grouping", "joint")
-    text = panel.sharing._ack.link
+    assert page.sharing._ack.link == ""  # what was opened stays as it was written
+    page.chosen.value = "descent"
+    page._turn("correlation", 0.25)
+    page._turn("grouping", "joint")
+    text = page.sharing._ack.link
     parts = {name: values[-1] for name, values in parse_qs(text[1:]).items()}
     assert set(parts) == {"page", "experiment", "knobs"}
     assert unfold(parts["knobs"]) == {"correlation": 0.25, "grouping": "joint"}
-    again = TheoryPage(links.read(parse_qs(text[1:])).asked).experiments
-    assert again.choice == panel.choice and again.chosen.value == "descent"
+    again = TheoryPage(links.read(parse_qs(text[1:])).asked)
+    assert again.choice == page.choice and again.chosen.value == "descent"
 
 
 @looped(
@@ -256,7 +267,7 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
     monkeypatch.setenv("PMDVIZ_MAX_PARTICLES", "1000")
     refused(words, read, asked)
     if asked.knobs == "nothing":
-        panel = TheoryPage(asked).experiments
+        panel = TheoryPage(asked)
         said = panel.line.said.object
         assert "This link could not be read" in said and words in said and "default settings instead." in said
         assert panel.choice == usual(panel.choice.experiment)

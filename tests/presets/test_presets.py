@@ -65,6 +65,10 @@ def ahead_of(preset, seeds):
     return preset.recipe.replaced(seed=preset.recipe.seed + seeds)
 
 
+def parts_of(*diagnoses):
+    return [part for one in diagnoses for part in (one.when, one.say)]
+
+
 def every(*asked):
     """Iterations between two rows of the history: as on a page, where somebody asks for it."""
     return None if any(one.over_history for one in asked) else NEVER
@@ -73,7 +77,7 @@ def every(*asked):
 @cache
 def own_run(name, ahead):
     preset = presets.find_preset(name)
-    return run_of(ahead_of(preset, ahead), metrics_every=every(preset.check, preset.diagnosis[0]))
+    return run_of(ahead_of(preset, ahead), metrics_every=every(preset.check, *parts_of(preset.diagnosis[0])))
 
 
 def said_of(preset, run, own=None):
@@ -85,7 +89,11 @@ def said_of(preset, run, own=None):
 
 
 def show_what_they_promise(preset, run):
-    asked = [preset.check, *preset.diagnosis, *(hint.expect for hint in preset.hints if hint.expect is not None)]
+    asked = [
+        preset.check,
+        *parts_of(*preset.diagnosis),
+        *(hint.expect for hint in preset.hints if hint.expect is not None),
+    ]
     unknown = frozenset().union(*(one.names for one in asked)) - {*presets.names_of(run, ratios=True)}
     assert not unknown, f"no name of a run: {sorted(unknown)}"
     assert not failures(preset.check, run)
@@ -150,7 +158,11 @@ def check_hints(name, ahead):
     preset, own = presets.find_preset(name), own_run(name, ahead)
     for hint in preset.hints:
         if hint.expect is not None:
-            run = run_of(ahead_of(preset, ahead), hint, every(hint.expect, *preset.diagnosis)) if hint.changes else own
+            run = (
+                run_of(ahead_of(preset, ahead), hint, every(hint.expect, *parts_of(*preset.diagnosis)))
+                if hint.changes
+                else own
+            )
             assert not failures(hint.expect, run, own), hint
             said_of(preset, run, own)
 

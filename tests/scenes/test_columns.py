@@ -20,12 +20,11 @@ from pmdviz.export.options import RaceLook
 from pmdviz.scenes import chart_columns as charts
 from pmdviz.scenes import columns as arrays
 from pmdviz.scenes import style
-from pmdviz.scenes.chart_columns import axis, chart_columns
+from pmdviz.scenes.chart_columns import chart_picture, span
 from pmdviz.scenes.columns import density_levels, region_lines
 from pmdviz.scenes.data_columns import BINS, FINE_SIDE, coarse_lines, ground_of, moment, moved, moved_options
 from pmdviz.scenes.race import Difference, difference, difference_of, tile_columns
 from pmdviz.scenes.stage import SCENES, square
-from pmdviz.scenes.stage.posterior import stage_columns
 from pmdviz.scenes.style import palette
 from pmdviz.scenes.words import button, marked, number
 from pmdviz.targets import make_target
@@ -84,11 +83,11 @@ def test_dots_have_areas_by_weight_and_the_heaviest_are_drawn():
 
 
 def test_the_hover_is_of_the_approximation_and_one_dimension_is_curves_over_a_rug(frame):
-    shown = stage_columns(frame).particles["log_density"]
+    shown = SCENES["posterior"].columns(frame, (0, 1)).particles["log_density"]
     exact = frame.density.log_density(frame.particles)
     near = exact > exact.max() - 5
     assert_allclose(shown[near], exact[near], atol=0.1)
-    columns = stage_columns(Session(Recipe("bimodal1d", num_particles=200)).frame)
+    columns = SCENES["posterior"].columns(Session(Recipe("bimodal1d", num_particles=200)).frame, (0, 1))
     assert columns.top > 0 and np.isfinite(columns.top)
     assert (columns.particles["y"] < 0).all()
     assert_allclose(np.trapezoid(columns.approximate["y"], columns.approximate["x"]), 1, atol=0.01)
@@ -169,32 +168,48 @@ def chart(*series, **rest):
 def test_points_and_bands_lie_within_the_axes_and_what_has_no_place_is_left_out():
     x = np.geomspace(10, 10_000, 7)
     laws = [Series("mean", x, y, 0.7 * y, 1.3 * y) for y in (x**-0.5, 3.0 * x**-0.25)]
-    columns = chart_columns(chart(*laws, levels=[("independent draws", 1e-3)]))
-    for lines in columns.series:
-        for axis_, values in (
-            (columns.x, lines.points["x"]),
-            (columns.y, np.concatenate([lines.points["y"], lines.band["low"], lines.band["high"]])),
-        ):
-            assert (axis_.share(values) >= 0).all() and (axis_.share(values) <= 1).all()
-    assert columns.y.span[0] < 1e-3
+    picture = chart_picture(chart(*laws, levels=[("independent draws", 1e-3)]), {})
+    for k in range(2):
+        points, band = (picture.marks[f"{name}-{k}"].columns for name in ("line", "band"))
+        for axis, values in ((picture.x, points["x"]), (picture.y, np.concatenate([band["low"], band["high"]]))):
+            assert (axis.low < values).all() and (values < axis.high).all()
+    assert picture.y.low < 1e-3
     series = Series("a", np.array([0.0, 1, 2, 3, 4]), np.array([1.0, np.nan, 0.0, -1.0, 5.0]))
-    columns = chart_columns(chart(series))
-    assert columns.series[0].points["x"].tolist() == [4] and columns.series[0].points["y"].tolist() == [5]
-    straight = chart_columns(chart(series, x_log=False, y_log=False))
-    assert straight.series[0].points["x"].tolist() == [0, 2, 3, 4]
+    points = chart_picture(chart(series), {}).marks["line-0"].columns
+    assert points["x"].tolist() == [4] and points["y"].tolist() == [5]
+    straight = chart_picture(chart(series, x_log=False, y_log=False), {})
+    assert straight.marks["line-0"].columns["x"].tolist() == [0, 2, 3, 4]
     series = Series("a", np.array([1.0, 2]), np.array([1.0, 2]), np.array([-1.0, 0.5]), np.array([3.0, 4.0]))
-    columns = chart_columns(chart(series))
-    assert columns.series[0].band["low"][0] == pytest.approx(columns.y.span[0]) and 0 < columns.y.span[0] < 0.5
-    assert chart_columns(chart(series, y_log=False)).series[0].band["low"].tolist() == [-1, 0.5]
-    lows = [axis([np.array([low, 1.0])], log=False, from_zero=True).span[0] for low in (0.1, 0.9, -0.1)]
+    picture = chart_picture(chart(series), {})
+    assert picture.marks["band-0"].columns["low"][0] == picture.y.low and 0 < picture.y.low < 0.5
+    assert chart_picture(chart(series, y_log=False), {}).marks["band-0"].columns["low"].tolist() == [-1, 0.5]
+    lows = [span([np.array([low, 1.0])], log=False, from_zero=True)[0] for low in (0.1, 0.9, -0.1)]
     assert lows[0] == 0 and lows[1] > 0.85 and lows[2] < -0.1
+
+
+def test_words_of_near_levels_lie_on_different_sides():
+    x = np.geomspace(1, 100, 3)
+    picture = chart_picture(chart(Series("mean", x, x), levels=[("high", 20.0), ("low", 18.0), ("far", 1.0)]), {})
+    assert [[*picture.marks[f"words {side}"].columns["text"]] for side in ("above", "below")] == [
+        ["far", "high"],
+        ["low"],
+    ]
+
+
+def test_a_guide_has_its_slope_goes_through_the_middle_of_the_points_and_stays_on_the_axes():
+    x = np.geomspace(10, 10_000, 7)
+    picture = chart_picture(chart(Series("mean", x, x**-0.5), slopes=[("own", -0.5), ("steep", 3.0)]), {})
+    own, steep = (picture.marks[f"slope-{k}"].columns for k in range(2))
+    assert own["y"] == pytest.approx(own["x"] ** -0.5) and own["x"][0] < 10 < 10_000 < own["x"][1]
+    assert steep["y"] == pytest.approx([picture.y.low, picture.y.high])
+    assert np.sqrt(steep["x"].prod()) == pytest.approx(np.sqrt(10 * 10_000))
 
 
 @looped("values", [[], [np.nan], [0.0], [-2.0]])
 def test_an_axis_without_usable_values_is_an_axis(values):
     for log in (False, True):
-        made = axis([np.array(values)], log)
-        assert made.span[0] < made.span[1] and np.isfinite(made.span).all()
+        low, high = span([np.array(values)], log)
+        assert low < high and np.isfinite([low, high]).all()
 
 
 def test_an_ellipse_holds_68_per_cent_of_its_gaussian():

@@ -39,7 +39,7 @@ def test_the_pages_offer_them():
     lab, race = pmdviz.Lab(target="toy_mean", method="toy_average", budget=300), Race()
     assert lab.setup.target.value == "toy_mean" and "toy_average" in lab.setup.method.options.values()
     assert race.setup.target.options["A toy mean"]
-    assert "toy_mean_error" in TheoryPage().experiments.chosen.options.values()
+    assert "toy_mean_error" in TheoryPage().chosen.options.values()
 
 
 def test_the_run_is_right_menus_offer_its_parts_and_it_races():

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 
 import numpy as np
 from bokeh.core.properties import Bool, Bytes, Int, Nullable, String
-from bokeh.model import DataModel
-from bokeh.models import CustomJS, Div, Plot
+from bokeh.model import DataModel, Model
+from bokeh.models import CustomJS, Div
 
 from pmdviz.knobs import Value
 from pmdviz.lab.css import DIALOG, EXPLAIN, MAKE, static
@@ -62,7 +62,7 @@ def on_sent(ack: Acknowledge) -> CustomJS:
 
 
 def make_acknowledge(
-    figure: Plot,
+    figure: Model,
     keyboard: bool = False,
     sources: Sequence[Source] = (),
     status: Div | None = None,

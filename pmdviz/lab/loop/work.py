@@ -11,6 +11,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -26,9 +27,9 @@ from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment
 from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
 from pmdviz.kernels.pool import Cancelled
-from pmdviz.knobs import Value
+from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.limits import step_seconds
-from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Result, Slices, Task, TaskSlot, Tell
+from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, Outcome, Slices, Task, TaskSlot, Tell
 from pmdviz.metrics.perfect_draws import NUM_SETS, Floor, floor, known_floor
 from pmdviz.scenes.words import count, duration, whole_sentence
 
@@ -120,43 +121,14 @@ def run_seconds(recipe: Recipe, frame: Frame) -> float:
     return step_seconds(frame.knobs, frame.target) * recipe.budget / max(1, each)
 
 
-# What the Theory page measures: one task at a time on a server, in worker processes.
+# The experiments of the Theory page: one at a time on a server, in worker processes, with pictures of the rows so far.
 
 LOOK_EVERY_S = 0.4
 BACK_S = 3.0  # a cancelled thread is waited for so long: it may have more to show
 WAITING = "Waiting: this server does one measurement after the other"
-_theory_pool = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
-
-
-class Measurement(Task[Result]):
-    """A task of the Theory page; `act(tell)` does it, `unit` says what it counts."""
-
-    def __init__(self, act: Callable[[Tell], Result], unit: str) -> None:
-        super().__init__()
-        self._unit = unit
-        self.begin(_theory_pool, act)
-
-    @property
-    def short(self) -> str:
-        """How far it is, for the tab, which every page shows."""
-        return f"{count(self.done)} of {count(self.total)}" if self.total else "waiting"
-
-    @property
-    def words(self) -> str:
-        """How far it is."""
-        return f"{self.short} {self._unit}" if self.total else WAITING
-
-    def outcome(self, stopped: str = "It stopped: {error}") -> Outcome:
-        """The result, or a sentence that says why there is none."""
-        found = super().outcome(stopped)
-        words = "Cancelled; finished measurements stay." if found.cancelled else found.words
-        return found._replace(words=whole_sentence(words))
-
-
-# One experiment of the Theory page: what it has found so far, drawn in the thread that measures.
-
 WORKERS = 2
 SHARE = 4.0  # so many times what pictures took goes by before the next ones
+_theory_pool = DaemonPool(1, "pmdviz-theory", GIVES_WAY)
 
 
 class Found(NamedTuple):
@@ -170,18 +142,54 @@ class Found(NamedTuple):
 NOTHING_YET = Found()
 
 
-class ExperimentWork:
+class ExperimentWork(Task[ExperimentResult]):
     """Rows, and their last picture; `act` is called by one thread, all else from anywhere."""
 
-    def __init__(self, name: str, knobs: Mapping[str, Value], insist: bool = False) -> None:
+    def __init__(
+        self, name: str, knobs: Mapping[str, Value], insist: bool = False, known: ExperimentResult | None = None
+    ) -> None:
+        super().__init__()
         self.experiment, self.insist = find_experiment(name), insist
         self.knobs = self.experiment.Knobs.checked(dict(knobs))
         self.rows: list[Row] = []
         self.found = NOTHING_YET
-        self._result: ExperimentResult | None = None
+        self._known = known  # a result that is there already is drawn at once
         self._next = 0.0
+        if known is not None:
+            self._draw()
 
-    def act(self, tell: Callable[[int, int], None]) -> ExperimentResult:
+    def measure(self) -> None:
+        """Have it done after those that others asked for before."""
+        self.begin(_theory_pool, self.act)
+
+    @property
+    def short(self) -> str:
+        """How far it is, for the tab, which every page shows."""
+        return f"{count(self.done)} of {count(self.total)}" if self.total else "waiting"
+
+    @property
+    def words(self) -> str:
+        """How far it is."""
+        return f"{self.short} cases" if self.total else WAITING
+
+    def outcome(self, stopped: str = "It stopped: {error}") -> Outcome:
+        """The result, or a sentence that says why there is none."""
+        found = super().outcome(stopped)
+        words = "Cancelled; finished measurements stay." if found.cancelled else found.words
+        return found._replace(words=whole_sentence(words))
+
+    def judged_by(self, knobs: Knobs) -> ExperimentWork | None:
+        """The same rows by other knobs; None before the end, or where more than pictures and summary change."""
+        if self._known is None or type(knobs) is not type(self.knobs):
+            return None
+        before, now = self.knobs.as_dict(), knobs.as_dict()
+        if before == now or not {name for name in now if now[name] != before[name]} <= {*self.experiment.judging}:
+            return None
+        made = ExperimentWork(self.experiment.name, now, known=replace(self._known, knobs=now))
+        made.found = made.found._replace(examples=self.found.examples)
+        return made
+
+    def act(self, tell: Tell) -> ExperimentResult:
         """Measure, draw meanwhile, and in the end see what comes out. Raises Cancelled and InputError."""
 
         def told(done: int, total: int) -> None:
@@ -191,20 +199,20 @@ class ExperimentWork:
         name, knobs = self.experiment.name, self.knobs.as_dict()
         measure = partial(run_experiment, workers=WORKERS, niceness=GIVES_WAY, insist=self.insist)
         try:
-            self._result = measure(name, knobs, progress=told, on_row=self.rows.append)
+            self._known = measure(name, knobs, progress=told, on_row=self.rows.append)
         except BaseException:
             with contextlib.suppress(Exception):  # the reason to stop is the one that is shown
                 self._draw()
             raise
         self._draw()
-        self.found = self.found._replace(examples=tuple(self._result.examples()))
-        return self._result
+        self.found = self.found._replace(examples=tuple(self._known.examples()))
+        return self._known
 
     @property
-    def result(self) -> ExperimentResult:
+    def so_far(self) -> ExperimentResult:
         """The rows so far, or all of them in the order of the cases."""
         rows = [row for row in [*self.rows] if not row[FAILED]]
-        return self._result or ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
+        return self._known or ExperimentResult(self.experiment.name, self.knobs.as_dict(), rows)
 
     def _draw_if_due(self) -> None:
         """Pictures of the first rows too; one that fails then does not stop the work."""
@@ -212,7 +220,7 @@ class ExperimentWork:
         if began < self._next or not self.rows:
             return
         try:
-            self.found = self.found._replace(pictures=tuple(self.result.pictures) if self.result.rows else ())
+            self.found = self.found._replace(pictures=tuple(self.so_far.pictures) if self.so_far.rows else ())
         except Cancelled:
             raise
         except Exception:
@@ -221,7 +229,7 @@ class ExperimentWork:
         self._next = now + max(LOOK_EVERY_S, SHARE * (now - began))
 
     def _draw(self) -> None:
-        if (result := self.result).rows:
+        if (result := self.so_far).rows:
             self.found = Found(tuple(result.pictures))
             with contextlib.suppress(InputError):  # too few rows for a slope
                 self.found = self.found._replace(summary=tuple(result.summary))

@@ -24,7 +24,7 @@ from pmdviz.lab.panels.sharing import of_preset
 from pmdviz.lessons.lesson import Lesson, Step
 from pmdviz.lessons.playing import begun_with
 from pmdviz.metrics import METRICS
-from pmdviz.presets import NoScope, RaceScope, RunScope
+from pmdviz.presets import RaceScope, RunScope
 from pmdviz.scenes.columns import EMPTY_AREAS, EMPTY_LINE, StageColumns
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import GROUPS, first_group
@@ -319,7 +319,7 @@ class ExperimentPlace(PagePlace):
 
     def keep(self) -> None:
         """The present choice."""
-        self._kept = self.page.experiments.choice if self.page is not None else None
+        self._kept = self.page.choice if self.page is not None else None
 
     def begin(self, showing: Step) -> None:
         """Its preset, not run yet."""
@@ -329,7 +329,7 @@ class ExperimentPlace(PagePlace):
     def play(self) -> None:
         """Run it, unless it was."""
         if self.page is not None and self._result is None:
-            self.page.experiments.run()
+            self.page.run()
 
     @property
     def at_work(self) -> bool:
@@ -345,10 +345,10 @@ class ExperimentPlace(PagePlace):
     def moment(self) -> Moment | None:
         """What it found; before the end nothing."""
         result = self._result
-        return None if result is None else Moment(id(result), True, False, NoScope)
+        return None if result is None else Moment(id(result), True, False, lambda: RaceScope({}))
 
     def give_back(self) -> None:
         """The earlier choice."""
         if self._kept is not None and self._step is not None:
-            self.page.experiments.choose(self._kept)
+            self.page.choose(self._kept)
         self._step = None

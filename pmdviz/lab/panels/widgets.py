@@ -581,21 +581,6 @@ class Trouble(Card):
         self.reveal()
 
 
-# The headings of a long page, and its contents: links that go to them.
-
-
-class Section(JSComponent):
-    """A heading, or the contents of the page where it has `places`."""
-
-    key = param.String(default="", doc="By which the contents name it.")
-    title = param.String(default="")
-    opened = param.Boolean(default=False, doc="Whether the page is to be opened here.")
-    places = param.List(default=[], doc="Pairs of key and title: then this is the contents.")
-
-    _esm = css.MAKE + css.static("page.js", "sections")
-    _stylesheets = [css.static("lab.css", "text"), css.static("lab.css", "sections")]
-
-
 # Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
 
 

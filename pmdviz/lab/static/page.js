@@ -170,36 +170,6 @@ export function render({ model }) {
   go(named())
   return make("div", { class: "pages", onkeydown: walk }, make("b", { class: "brand" }, "pmdviz"), list, opener, others)
 }
-// == sections: The headings of a long page: a click in the contents, or the link that the page came by, goes to one of them.
-const headings = window.pmdvizHeadings ??= {}
-export function render({ model }) {
-  if (model.places.length) return contents(model)
-  const heading = headings[model.key] = make("h2", { tabindex: -1 }, model.title)
-  const look = () => { if (model.opened) stay(heading) }
-  model.on("opened", look)
-  look()
-  return heading
-}
-// The elements above it are still being laid out: its place is kept for a while, unless the user acts.
-function stay(heading) {
-  const done = new AbortController()
-  const go = () => { if (heading.isConnected && !done.signal.aborted) heading.scrollIntoView({ block: "start" }) }
-  for (const kind of ["wheel", "touchstart", "keydown", "pointerdown"])
-    addEventListener(kind, () => done.abort(), { signal: done.signal, capture: true })
-  requestAnimationFrame(go)
-  const timer = setInterval(go, 100)
-  done.signal.addEventListener("abort", () => clearInterval(timer))
-  setTimeout(() => done.abort(), 3000)
-}
-function contents(model) {
-  const go = (e, key) => {
-    e.preventDefault() // the address names the chosen run
-    headings[key].scrollIntoView({ block: "start" })
-    headings[key].focus({ preventScroll: true })
-  }
-  const link = ([key, title]) => make("a", { href: "#", onclick: (e) => go(e, key) }, title)
-  return make("nav", { "aria-label": "On this page" }, ...model.places.map(link))
-}
 // == inside: The panel of the lab: it draws what the server computes; a click on the stage selects one.
 export function render({ model }) {
   const view = inside_view({ get dark() { return model.dark }, freeze: () => { model.freezes += 1 } })

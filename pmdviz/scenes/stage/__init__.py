@@ -22,7 +22,6 @@ from pmdviz.scenes import words as texts
 from pmdviz.targets import Target
 
 LAYERS = ("exact", "approximate", "particles", "prior", "paths")  # that can be seen or hidden
-DRAWN = ("prior", "particles", "paths", "exact", "approximate")  # dots below, the dashes over the solid lines
 LEGEND_ORDER = ("prior", "exact", "approximate", "particles", "paths", "others")
 USUAL_WORDS = {"exact": "exact posterior", "approximate": "approximation", "particles": "particles"}
 SCENES: dict[str, Scene] = {}
@@ -51,6 +50,8 @@ class Scene:
         saying in a small picture, which leaves it out.
     shows_theta : bool
         Whether its particles are drawn at their coordinates, which are read out under the pointer.
+    pairs : bool
+        Whether it shows two chosen coordinates of more.
     numbered : bool
         Whether the numbers along its axes mean something.
     computes : bool
@@ -64,6 +65,7 @@ class Scene:
     legend: ClassVar[Mapping[str, str]] = USUAL_WORDS
     image_of: ClassVar[str] = ""
     shows_theta: ClassVar[bool] = False
+    pairs: ClassVar[bool] = False
     numbered: ClassVar[bool] = True
     computes: ClassVar[bool] = False
     order: ClassVar[int] = 1000
@@ -82,13 +84,10 @@ class Scene:
         """The legend of a picture of `method`, or of several (None)."""
         return dict(self.legend)
 
-    def paired(self, target: Target) -> bool:
-        """Whether it shows two chosen coordinates."""
-        return False
-
     def choices(self, target: Target) -> dict[str, Sequence[str]]:
         """Menus, at most two: what each is called, and the names of the pair's numbers."""
-        return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if self.paired(target) else {}
+        paired = self.pairs and target.dim > 2
+        return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if paired else {}
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Where the axes begin and end; `top` is the highest value of a curve where the columns say one, else NaN."""

@@ -62,7 +62,7 @@ class ComponentsScene(OverPosterior):
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
         return col.StageColumns(
-            exact=_exact(frame, pair),
+            exact=posterior.exact_lines(target, pair, frame.grid)[0],
             particles=dots,
             drawn=len(dots["x"]),
             num_particles=m,
@@ -70,14 +70,6 @@ class ComponentsScene(OverPosterior):
             paths=_ellipses(mixture, rows, list(pair)),
             words=_shares(mixture, rows[:NUMBERED], list(pair), APART * (right - left)),
         )
-
-
-def _exact(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
-    if frame.target.dim > 2:
-        return posterior.reference_lines(frame.target, pair)[0]
-    if frame.grid is None or frame.grid.p is None:
-        return col.EMPTY_LINE
-    return posterior.lines_on_grid(frame.grid, frame.target)[0]
 
 
 def _ellipses(mixture: GaussianMixture, rows: np.ndarray, chosen: list[int]) -> dict[str, np.ndarray]:
@@ -165,13 +157,11 @@ def _stretches(frame: Frame) -> col.Image | None:
     """log |det| of the last step's map in units of its largest: 0 where squeezed most, a half where nothing moves."""
     if frame.target.dim != 2 or frame.iteration == 0:
         return None
-    (left, right), (low, high) = square(frame.target.view_box)
-    x, y = (a + (b - a) * (np.arange(SIDE) + 0.5) / SIDE for a, b in ((left, right), (low, high)))
-    points = np.stack([np.tile(x, SIDE), np.repeat(y, SIDE)], axis=1)
-    logs = frame.method.stretch(frame.state, frame.knobs, frame.target, points)
+    grid = Grid(square(frame.target.view_box), SIDE)
+    logs = frame.method.stretch(frame.state, frame.knobs, frame.target, grid.points)
     shares = np.clip(logs / max(float(np.abs(logs).max(initial=0.0, where=np.isfinite(logs))), 1e-300), -1, 1)
     values = 0.5 + 0.5 * np.rint(SHADES * shares) / SHADES
-    return col.Image(values.reshape(SIDE, SIDE).astype(np.float32), (left, right), (low, high))
+    return col.Image(values.reshape(grid.shape).astype(np.float32), *grid.box)
 
 
 # Points that stay where they are and get new weights: a dot is the weight now, a ring the weight they came with.
@@ -217,12 +207,9 @@ def diameters(weights: np.ndarray) -> np.ndarray:
 def rings(x: np.ndarray, y: np.ndarray, wide: np.ndarray, high: np.ndarray) -> dict[str, np.ndarray]:
     """Ellipses about points (n,) of such widths and heights, as segments of `StageColumns.paths`; none of width 0."""
     some = wide > 0
-    angles = np.linspace(0, 2 * np.pi, RING_CORNERS + 1)
-    across = x[some, None] + 0.5 * wide[some, None] * np.cos(angles)
-    up = y[some, None] + 0.5 * high[some, None] * np.sin(angles)
-    corners = np.stack([across, up], axis=-1)
-    lines = np.stack([corners[:, :-1], corners[:, 1:]], axis=2).reshape(-1, 2, 2)
-    return col.segment_columns([col.Segments(lines, col.OF_TRAIL, RING_OPACITY)])
+    radii = 0.5 * np.stack([wide, high], axis=1)[some]
+    outlines = col.ellipses(np.stack([x, y], axis=1)[some], radii[:, :, None] * np.eye(2), RING_CORNERS)
+    return col.segment_columns([col.Segments(col.pieces(outlines), col.OF_TRAIL, RING_OPACITY)])
 
 
 # Lines of descent: from the first particles that still have descendants to these, where they are now.

@@ -150,8 +150,6 @@ def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
 HALF, SIDE = 0.4, 0.7  # of a bar, and of the room outside the outer ones, in the least distance of two values
 HEADROOM = 1.35  # times the highest exact probability
 
-Line = dict[str, np.ndarray]
-
 
 class ValueBarsScene(Scene):
     """Side by side at each value: exact, where it is known, and the approximation's share."""
@@ -204,7 +202,7 @@ def _states(target: Target) -> np.ndarray:
     return np.sort(target.space.values)[:, None]
 
 
-def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float = 0.0) -> Line:
+def bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray, foot: float = 0.0) -> col.Columns:
     """The outlines of bars (K,) that start at `foot`, with gaps of NaN."""
     nan, low = np.full(len(left), np.nan), np.full(len(left), foot)
     x = np.stack([left, left, right, right, left, nan], axis=1)
@@ -263,11 +261,13 @@ class QuantileBinsScene(Scene):
         at = np.searchsorted(bins.values, bins(x))
         steps = len(exact) * base * exact[at]
         top = float(np.nanmax([base.max(), np.nanmax(np.append(steps, 0.0))]))
-        (left, right), value = _sides(bins, reach)
+        ends = np.concatenate([[-reach], np.clip(bins.edges, -reach, reach), [reach]]) / reach
+        left, right, value = ends[:-1], ends[1:], np.arange(bins.num_bins) % len(bins.values)  # the row of its value
         middle, high = 0.5 * (left + right), HEADROOM * float(np.nanmax(np.append(exact, share.max())))
         half = np.minimum(0.45 * (right - left), WIDE / reach)
         each = bins.num_bins // len(exact)  # bins that share a value's probability
         dots = _dots(frame, reach, limit)
+        shades = (0.5 + SHADE * (at / (len(exact) - 1) - 0.5))[None].astype(np.float32)  # of each bin by its value
         bars = _bars(middle - half, middle, exact[value] / each / high)
         return col.StageColumns(
             exact=col.joined([col.curve_columns(x / reach, steps / top), bars]),
@@ -275,16 +275,10 @@ class QuantileBinsScene(Scene):
             particles=dots,
             drawn=len(dots["x"]),
             num_particles=m,
-            image=_shaded(at, len(exact)),
+            image=col.Image(shades, (-1.0, 1.0), (2 * FLOOR, TOP)),
             prior=col.curve_columns(x / reach, base / top) if m else col.EMPTY_LINE,
             words=col.Words.at(*((x, TOP - 0.08, f"{bins.values[k]:g}") for x, k in zip(middle, value, strict=True))),
         )
-
-
-def _sides(bins: QuantileBins, reach: float) -> tuple[tuple[np.ndarray, np.ndarray], np.ndarray]:
-    """Left and right ends of the bins in the picture, and the row of the value of each."""
-    ends = np.concatenate([[-reach], np.clip(bins.edges, -reach, reach), [reach]]) / reach
-    return (ends[:-1], ends[1:]), np.arange(bins.num_bins) % len(bins.values)
 
 
 def _shares(frame: Frame, bins: QuantileBins) -> np.ndarray:
@@ -296,12 +290,6 @@ def _shares(frame: Frame, bins: QuantileBins) -> np.ndarray:
 
 def _bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray) -> dict[str, np.ndarray]:
     return bars(left, right, heights * (TOP - BARS), BARS)
-
-
-def _shaded(at: np.ndarray, num_values: int) -> col.Image:
-    """A column a point of the axis, by the row of its value."""
-    share = 0.5 + SHADE * (at / (num_values - 1) - 0.5)
-    return col.Image(share[None].astype(np.float32), (-1.0, 1.0), (2 * FLOOR, TOP))
 
 
 def _dots(frame: Frame, reach: float, limit: int) -> dict[str, np.ndarray]:
@@ -393,6 +381,7 @@ def _said(frame: Frame, shape: tuple[int, int]) -> col.Words:
 WIDER = 1.3  # tiles in a row for each row of tiles
 NEUTRAL, FAINT = 0.5, 0.04  # of an image: nothing, and how far from it a word is that a tile lacks
 DOCUMENTS = 20  # held-out ones that can be chosen
+MOST_TOPICS, WORDS_SIDE = 24, 10  # topics as words that have room, and cells of a side of their tiles
 
 
 class TopicsScene(Scene):
@@ -404,6 +393,7 @@ class TopicsScene(Scene):
 
     name = "topics"
     title = "Topics"
+    numbered = False
     order = 3
     legend = {"approximate": "share of the topic in the document (last tile)"}
 
@@ -422,38 +412,44 @@ class TopicsScene(Scene):
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """Which tile is which."""
-        return f"{target.options.num_topics} topics, row by row; last: held-out document {pair[0] + 1}", "words"
+        number, shown = target.options.num_topics, _shown(target)
+        some = f"{number} topics" if shown == number else f"the first {shown} of {number} topics"
+        return f"{some}, row by row; last: held-out document {pair[0] + 1}", "words"
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all tiles, and a line below each topic."""
-        target, topics = frame.target, heaviest_topics(frame)
-        row, document = document_of(target, pair)
-        shares = target.shares(topics[None], row[None])[0, 0]
+        target, topics, shares, document = _read(frame, pair)
         image = col.Image.of_cells(_tiles(target, topics, document))
         return col.StageColumns(approximate=_lines(target, shares), image=image)
 
 
-def heaviest_topics(frame: Frame) -> np.ndarray:
-    """Topics (W, K) of the heaviest particle, and of equal ones of the last."""
-    weights = frame.weights
-    return frame.target.topics(frame.particles[np.flatnonzero(weights == weights.max())[-1:]])[0]
+def _read(frame: Frame, pair: Pair) -> tuple[Target, np.ndarray, np.ndarray, np.ndarray]:
+    """Target, topics (W, K) of the heaviest particle, of equal ones of the last, their shares (K,), the document (W,).
 
-
-def document_of(target: Target, pair: Pair) -> tuple[np.ndarray, np.ndarray]:
-    """The row of the chosen held-out document, and how often each word occurs in it, (W,)."""
+    The document is the chosen held-out one: how often each word occurs in it.
+    """
+    target, weights = frame.target, frame.weights
+    topics = target.topics(frame.particles[np.flatnonzero(weights == weights.max())[-1:]])[0]
     row, corpus = target.test_data[min(pair[0], len(target.test_data) - 1)], target.corpus
-    return row, np.bincount(corpus.words[row[0] : row[2]], corpus.counts[row[0] : row[2]], target.num_words)
+    document = np.bincount(corpus.words[row[0] : row[2]], corpus.counts[row[0] : row[2]], target.num_words)
+    shown = _shown(target)
+    return target, topics[:, :shown], target.shares(topics[None], row[None])[0, 0, :shown], document
+
+
+def _shown(target: Target) -> int:
+    """How many topics have room."""
+    return min(target.options.num_topics, MOST_TOPICS) if target.corpus.names else target.options.num_topics
 
 
 def _tile(target: Target) -> tuple[int, int]:
-    """Rows and columns of a tile."""
-    side = int(np.ceil(np.sqrt(target.num_words)))
+    """Rows and columns of a tile; of words that have names of a tile for words."""
+    side = WORDS_SIDE if target.corpus.names else int(np.ceil(np.sqrt(target.num_words)))
     return target.image_shape or (side, side)
 
 
 def _layout(target: Target) -> tuple[int, int, int]:
     """Rows and columns of tiles, the document's among them, and the cells between two tiles."""
-    count = target.options.num_topics + 1
+    count = _shown(target) + 1
     columns = min(count, int(np.ceil(np.sqrt(WIDER * count))))
     return -(-count // columns), columns, max(1, _tile(target)[0] // 5)
 
@@ -497,8 +493,6 @@ def _lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
 # Topics of a text as their most probable words, and how much of each a held-out document has.
 
 TOP_WORDS, LETTERS = 5, 12  # words of a topic, and letters of a word, that are shown
-MOST_TOPICS = 24  # topics that have room
-LINE, BELOW = 0.15, 0.06  # between two words, and from the tile's lower edge to its line, in tiles
 
 
 class TopWordsScene(TopicsScene):
@@ -515,60 +509,21 @@ class TopWordsScene(TopicsScene):
         """To models of documents whose words have names."""
         return target.predicts == "words" and bool(target.corpus.names)
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """As many square tiles as there are topics, and the document's."""
-        side = float(_side(target))
-        return (0.0, side), (0.0, side)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Which tile is which."""
-        number = target.options.num_topics
-        some = f"{number} topics" if number <= MOST_TOPICS else f"the first {MOST_TOPICS} of {number} topics"
-        return f"{some}, row by row; last: held-out document {pair[0] + 1}", "top words"
-
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Words in tiles, and a line below each topic."""
-        target, topics = frame.target, heaviest_topics(frame)
-        row, document = document_of(target, pair)
-        shares = target.shares(topics[None], row[None])[0, 0]
-        tiles = [*topics.T[:MOST_TOPICS], document]
-        words = col.Words(*_places(target, len(tiles)), tuple(word for tile in tiles for word in _top(target, tile)))
-        return col.StageColumns(approximate=_word_lines(target, shares[:MOST_TOPICS]), words=words)
+        target, topics, shares, document = _read(frame, pair)
+        tiles = enumerate([*topics.T, document])
+        words = col.Words.at(*(place for number, tile in tiles for place in _top_words(target, number, tile)))
+        return col.StageColumns(approximate=_lines(target, shares), words=words)
 
 
-def _side(target: Target) -> int:
-    """Tiles in a row."""
-    return int(np.ceil(np.sqrt(min(target.options.num_topics, MOST_TOPICS) + 1)))
-
-
-def _top(target: Target, values: np.ndarray) -> list[str]:
-    """The words with the largest values, none of those with value 0, always as many."""
-    best = np.argsort(-values, kind="stable")[:TOP_WORDS]
-    names = [target.word_names[w][:LETTERS] if values[w] > 0 else "" for w in best]
-    return names + [""] * (TOP_WORDS - len(names))
-
-
-def _word_corner(target: Target, number: int) -> tuple[int, int]:
-    """The left and the lower edge of a tile; the first is at the top left."""
-    side = _side(target)
-    return number % side, side - 1 - number // side
-
-
-def _places(target: Target, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where the words of each tile stand, one below the other."""
-    corners = np.array([_word_corner(target, number) for number in range(count)], float)
-    x = np.repeat(corners[:, 0] + 0.5, TOP_WORDS)
-    y = (corners[:, 1, None] + 0.5 + BELOW + LINE * (np.arange(TOP_WORDS)[::-1] - (TOP_WORDS - 1) / 2)).ravel()
-    return x.astype(np.float32), y.astype(np.float32)
-
-
-def _word_lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:
-    """Below each topic a line of its share, with gaps of NaN."""
-    corners = (_word_corner(target, number) for number in range(len(shares)))
-    return col.joined(
-        col.curve_columns(np.array([left + 0.1, left + 0.1 + 0.8 * share]), np.full(2, low + BELOW))
-        for share, (left, low) in zip(shares, corners, strict=True)
-    )
+def _top_words(target: Target, number: int, values: np.ndarray) -> list[tuple[float, float, str]]:
+    """The words with the largest values, none of those with value 0, at their places in a tile."""
+    (bottom, left), (tall, wide) = _corner(target, number), _tile(target)
+    best = enumerate(np.argsort(-values, kind="stable")[:TOP_WORDS])
+    height = tall / TOP_WORDS
+    places = [(left + 0.5 * wide, bottom + tall - (k + 0.5) * height, w) for k, w in best if values[w] > 0]
+    return [(x, y, target.word_names[w][:LETTERS]) for x, y, w in places]
 
 
 class ReconstructionScene(Scene):

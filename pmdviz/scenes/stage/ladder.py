@@ -27,8 +27,6 @@ BINS, REACH = 32, 8.0  # of the histogram of log m w_i, which ends so many nats 
 GAP, SHARE = 0.12, 0.45  # to the histogram, and its width, in widths of the curves
 LARGEST = 8.0  # px, of a dot
 
-Line = dict[str, np.ndarray]
-
 
 class Plane(NamedTuple):
     """log prior and log likelihood of a target in one or two dimensions on a grid over its box."""
@@ -37,7 +35,7 @@ class Plane(NamedTuple):
     log_prior: np.ndarray  # of the grid's shape
     log_likelihood: np.ndarray
 
-    def curve(self, coordinate: int, beta: float) -> Line:
+    def curve(self, coordinate: int, beta: float) -> col.Columns:
         """prior x likelihood^beta of one coordinate, its peak at 1."""
         values = self.log_prior + (beta * self.log_likelihood if beta else 0.0)
         density = np.exp(values - values.max())
@@ -114,12 +112,12 @@ def _walkers(frame: Frame) -> tuple[np.ndarray, np.ndarray]:
     return frame.particles, np.log(np.maximum(frame.weights, 1e-300))
 
 
-def _raised(line: Line, row: float) -> Line:
+def _raised(line: col.Columns, row: float) -> col.Columns:
     """A curve with its peak at 1, on a row."""
     return col.curve_columns(line["x"], row + HIGH * line["y"])
 
 
-def _exact(target: Target, k: int, beta: float) -> tuple[Line, Line]:
+def _exact(target: Target, k: int, beta: float) -> tuple[col.Columns, col.Columns]:
     """The rows' curves, the SAME arrays at every frame, and the curve at the present temperature (not yet raised)."""
     if target.dim > 2:
         return once(target, ("ends", k), partial(_ends, target, k)), col.EMPTY_LINE
@@ -137,7 +135,7 @@ def _plane(target: Target) -> Plane:
     return Plane(grid, log_prior.reshape(grid.shape), log_likelihood.reshape(grid.shape))
 
 
-def _ends(target: Target, k: int) -> Line:
+def _ends(target: Target, k: int) -> col.Columns:
     """Prior and posterior of one coordinate of many."""
     found = posterior.reference_marginal(target, (k,))
     draws = target.sample_prior(stream("pictures"), 5000)[:, k]
@@ -147,13 +145,13 @@ def _ends(target: Target, k: int) -> Line:
     return col.joined([_raised(prior, 0), *last])
 
 
-def _scaled(line: Line) -> Line:
+def _scaled(line: col.Columns) -> col.Columns:
     return col.curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
 
 
 def _of_particles(
     x: np.ndarray, log_weights: np.ndarray, box: tuple[float, float], scale: float, width: float = WIDTH
-) -> Line:
+) -> col.Columns:
     """Weighted density of one coordinate, its peak at 1."""
     points = np.ascontiguousarray(x[:, None])
     factor = local(points, np.exp(log_weights), width, np.array([scale]))
@@ -162,7 +160,7 @@ def _of_particles(
     return col.curve_columns(grid.axes[0], values / max(float(values.max()), 1e-300))
 
 
-def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
+def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> col.Columns:
     """Steps: how many particles have which log m w_i; those beyond the ends, and of weight 0, are in the last bins."""
     low, high = box
     left, width = high + GAP * (high - low), SHARE * (high - low)
@@ -173,7 +171,7 @@ def _histogram(log_weights: np.ndarray, box: tuple[float, float]) -> Line:
     return col.curve_columns(x, y)
 
 
-def _dots(x: np.ndarray, log_weights: np.ndarray, row: float, limit: int) -> Line:
+def _dots(x: np.ndarray, log_weights: np.ndarray, row: float, limit: int) -> col.Columns:
     """The particles below their curve."""
     weights = np.exp(log_weights)
     rows = col.drawn_rows(weights, limit)
@@ -292,7 +290,7 @@ class SurrogateScene(posterior.OverPosterior):
         )
 
 
-def _surrogate(frame: Frame, pair: Pair) -> Line:
+def _surrogate(frame: Frame, pair: Pair) -> col.Columns:
     """Its regions with their marginals on the strips, or its curve; nothing where it is the same everywhere."""
     target, rho = frame.target, frame.method.surrogate(frame.state, frame.knobs, frame.target)
     if target.dim > 2:
@@ -307,7 +305,8 @@ def _surrogate(frame: Frame, pair: Pair) -> Line:
     if np.ptp(logs) == 0:
         return col.EMPTY_LINE
     density = normalised(logs, grid)
-    return posterior.lines_with_strips(grid.axes, density, target, pair, _tops(frame, pair))[0]
+    _, tops = posterior.exact_lines(target, pair, frame.grid)  # the heights that the strips are drawn to
+    return posterior.lines_with_strips(grid.axes, density, target, pair, tops)[0]
 
 
 def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
@@ -316,15 +315,7 @@ def normalised(logs: np.ndarray, grid: Grid) -> np.ndarray:
     return values / (values.sum() * grid.cell_volume)
 
 
-def _tops(frame: Frame, pair: Pair) -> posterior.Tops | None:
-    """How high the marginals of the exact posterior are, which the strips are drawn to."""
-    if frame.target.dim > 2:
-        return posterior.reference_lines(frame.target, pair)[1]
-    picture = frame.grid
-    return None if picture is None or picture.p is None else posterior.lines_on_grid(picture, frame.target)[1]
-
-
-def _on_the_way(frame: Frame, pair: Pair) -> Line:
+def _on_the_way(frame: Frame, pair: Pair) -> col.Columns:
     """The target at the present temperature, or in one dimension at nine of them; the prior of a run that has none."""
     target, annealed = frame.target, frame.knobs.annealing == "on"
     if target.dim > 2 or not annealed:

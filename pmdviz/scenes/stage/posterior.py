@@ -15,7 +15,7 @@ from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, square
+from pmdviz.scenes.stage import Pair, Ranges, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.exact import Box
@@ -29,15 +29,13 @@ DRAWS = 10_000  # of a reference whose marginals are not known
 WIDTH = 1.0  # factor c of the reference's kernel: its draws are many
 OUTLINES = (0.5, 0.95)  # shares of the prior inside its outlines
 
-Lines = dict[str, np.ndarray]
-
 
 class Marginal(NamedTuple):
     """A density of one or two coordinates on a grid, and its curve or its 50, 80 and 95 % regions."""
 
     grid: Grid
     values: np.ndarray  # of the grid's shape
-    lines: Lines
+    lines: col.Columns
 
 
 def approximate_marginal(density: Any, coordinates: Sequence[int], view: Box | None = None) -> Marginal:
@@ -54,7 +52,7 @@ def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal |
     return once(target, ("marginal", *coordinates), lambda: _made(reference, coordinates, target.view_box))
 
 
-def prior_lines(target: Target, coordinates: Sequence[int]) -> Lines:
+def prior_lines(target: Target, coordinates: Sequence[int]) -> col.Columns:
     """The curve of one coordinate under the prior, or the outlines of two; of many from draws."""
     return once(target, ("prior", *coordinates), lambda: _made_of_prior(target, coordinates)).lines
 
@@ -156,12 +154,12 @@ def _rows(target: Target) -> int:
     return min(target.dim, MOST)
 
 
-def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[Lines]) -> Callable[[list[Lines]], Lines]:
+def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[col.Columns]) -> Callable[[list[col.Columns]], col.Columns]:
     """A function of the rows' curves that puts them one above the other, the first one on top."""
     peaks = [float(line["y"].max()) for line in exact]
     number = len(exact)
 
-    def placed(lines: list[Lines]) -> Lines:
+    def placed(lines: list[col.Columns]) -> col.Columns:
         found = col.joined(
             {"x": (line["x"] - mean[k]) / sds[k], "y": number - 1 - k + HIGH * np.minimum(line["y"] / peaks[k], 4.0)}
             for k, line in enumerate(lines)
@@ -174,42 +172,35 @@ def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[Lines]) -> Callable[
 # Regions of a plane density with its marginal curves next to them; the exact posterior's are kept.
 
 Tops = tuple[float, float]  # the highest marginal densities of the exact posterior
-Drawn = tuple[Lines, Tops | None]
+Drawn = tuple[col.Columns, Tops | None]
 
 NOTHING: Drawn = (col.EMPTY_LINE, None)
 
 
-def lines_on_grid(picture: Any, target: Target) -> Drawn:
-    """The columns of the exact posterior on a grid of its own coordinates, and how high its marginals are."""
-    if picture.p is None:
-        return NOTHING
-    make = partial(lines_with_strips, picture.grid.axes, picture.p, target, (0, 1))
-    return once(target, ("exact lines", picture.grid.box, picture.grid.shape), make)
-
-
-def reference_lines(target: Target, pair: Pair) -> Drawn:
-    """The same of two coordinates of many."""
+def _exact_on_grid(target: Target, pair: Pair, picture: Any) -> tuple[tuple, Grid, np.ndarray] | None:
+    """Key, grid and values of the exact posterior: on the grid of a frame's `picture`; of many coordinates a pair."""
+    if target.dim <= 2:
+        known = picture is not None and picture.p is not None
+        return ((picture.grid.box, picture.grid.shape), picture.grid, picture.p) if known else None
     found = reference_marginal(target, pair)
-    if found is None:
+    return None if found is None else ((pair,), found.grid, found.values)
+
+
+def exact_lines(target: Target, pair: Pair, picture: Any = None) -> Drawn:
+    """The exact posterior's regions or curve, and how high its marginals are; the SAME arrays at every frame."""
+    if (found := _exact_on_grid(target, pair, picture)) is None:
         return NOTHING
-    make = partial(lines_with_strips, found.grid.axes, found.values, target, pair)
-    return once(target, ("exact lines", pair), make)
+    key, grid, values = found
+    seen = pair if target.dim > 2 else (0, 1)
+    return once(target, ("exact lines", *key), partial(lines_with_strips, grid.axes, values, target, seen))
 
 
-def exact_areas(picture: Any, target: Target) -> Lines:
-    """The regions of the exact posterior on a grid of its own coordinates, to be filled."""
-    if picture.p is None:
+def exact_areas(target: Target, pair: Pair, picture: Any = None) -> col.Columns:
+    """The same to be filled."""
+    if (found := _exact_on_grid(target, pair, picture)) is None:
         return col.EMPTY_AREAS
-    make = partial(col.region_areas, picture.grid.axes, picture.p)
-    return once(target, ("exact areas", picture.grid.box, picture.grid.shape), make)
-
-
-def reference_areas(target: Target, pair: Pair) -> Lines:
-    """The same of two coordinates of many."""
-    found = reference_marginal(target, pair)
-    if found is None:
-        return col.EMPTY_AREAS
-    return once(target, ("exact areas", pair), partial(col.region_areas, found.grid.axes, found.values))
+    key, grid, values = found
+    return once(target, ("exact areas", *key), partial(col.region_areas, grid.axes, values))
 
 
 def lines_with_strips(
@@ -237,7 +228,28 @@ LARGEST = {"particles": col.LARGEST_DOT, "chain": 5.0, "parametric": 7.0, "struc
 DOTS = {"chain": "draws", "parametric": "means", "structured": "means"}  # the name of dots that are not particles
 
 
-class PosteriorScene(Scene):
+class OverPosterior(Scene):
+    """In the frame of the posterior's picture, above two dimensions of a chosen pair of coordinates."""
+
+    shows_theta = True
+    pairs = True
+
+    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+        """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
+        if target.dim > 1:
+            return col.with_strips(*square(target.view_box, pair))
+        top = top if np.isfinite(top) else 1.0
+        return target.view_box[0], (-0.1 * top, 1.12 * top)
+
+    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+        """The coordinates' names."""
+        names = target.parameter_names
+        if target.dim == 1:
+            return names[0], f"density (1 / unit of {names[0]})"
+        return names[pair[0]], names[pair[1]]
+
+
+class PosteriorScene(OverPosterior):
     """Regions of 50, 80 and 95 % of the exact posterior as areas; q as the outline of its 95 % region, and particles.
 
     Above two dimensions of a pair of coordinates, each density's regions being its marginal's. Where no
@@ -247,7 +259,6 @@ class PosteriorScene(Scene):
 
     name = "posterior"
     title = "Posterior"
-    shows_theta = True
     order = 10
     legend = {"prior": "prior", **Scene.legend, "paths": "paths"}
     image_of = "approximate"
@@ -264,24 +275,6 @@ class PosteriorScene(Scene):
         newest = {"others": "newest draw"} if method.family == "chain" else {}
         return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
 
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
-        if target.dim > 1:
-            return col.with_strips(*square(target.view_box, pair))
-        top = top if np.isfinite(top) else 1.0
-        return target.view_box[0], (-0.1 * top, 1.12 * top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinates' names."""
-        names = target.parameter_names
-        if target.dim == 1:
-            return names[0], f"density (1 / unit of {names[0]})"
-        return names[pair[0]], names[pair[1]]
-
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Contours of each density's own mass, and dots."""
         target = frame.target
@@ -294,11 +287,6 @@ class PosteriorScene(Scene):
             paths=col.path_columns(frame, pair, right - left),
             others=col.newest_draws(frame, pair),
         )
-
-
-def stage_columns(frame: Frame, limit: int = col.MAX_DRAWN) -> col.StageColumns:
-    """The picture of a frame's first two coordinates."""
-    return SCENES[PosteriorScene.name].columns(frame, (0, 1), limit)
 
 
 def _of_all(frame: Frame, limit: int) -> col.StageColumns:
@@ -315,12 +303,12 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
     drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
     if picture is None:
         return drawn
-    exact, tops = lines_on_grid(picture, target)
+    exact, tops = exact_lines(target, (0, 1), picture)
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
     image = (
         col.heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
     )
-    areas = exact_areas(picture, target)
+    areas = exact_areas(target, (0, 1), picture)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
@@ -328,11 +316,11 @@ def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
     """The marginals of two coordinates of many."""
     target, m = frame.target, len(frame.weights)
     dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
-    exact, tops = reference_lines(target, pair)
+    exact, tops = exact_lines(target, pair)
     found = approximate_marginal(frame.density, pair, target.view_box)
     approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
     image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
-    areas = reference_areas(target, pair)
+    areas = exact_areas(target, pair)
     return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
@@ -363,31 +351,10 @@ def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
     return (-top * (0.02 + 0.06 * ((rows * col.GOLDEN) % 1.0))).astype(np.float32)
 
 
-# What scenes share that draw something of their own over the posterior's picture.
-
-
-class OverPosterior(Scene):
-    """In the frame of the scene `posterior`, above two dimensions of a chosen pair of coordinates."""
-
-    shows_theta = True
-
-    def paired(self, target: Target) -> bool:
-        """Above two dimensions."""
-        return target.dim > 2
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """As the posterior's."""
-        return SCENES["posterior"].ranges(target, pair, top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """As the posterior's."""
-        return SCENES["posterior"].axis_labels(target, pair)
-
-
 # Where the approximation has too much and where too little: p - q in two colours, whose area is the TV.
 
 
-class DifferenceScene(Scene):
+class DifferenceScene(OverPosterior):
     """Where p is above q in the colour of the exact posterior, where q is above p in the colour of the approximation.
 
     In one dimension the areas between the curves, in the plane the strength of the colour: the mass of each is the
@@ -396,6 +363,7 @@ class DifferenceScene(Scene):
 
     name = "difference"
     title = "Where they differ"
+    shows_theta = pairs = False
     order = 15
     legend = {"exact": "exact posterior (blue: q too low)", "approximate": "approximation (orange: too high)"}
 
@@ -405,20 +373,14 @@ class DifferenceScene(Scene):
 
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """The target's box; of curves as high as the exact density."""
-        if target.dim > 1:
-            return square(target.view_box)
-        return SCENES["posterior"].ranges(target, pair, top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinates' names."""
-        return SCENES["posterior"].axis_labels(target, pair)
+        return square(target.view_box) if target.dim > 1 else super().ranges(target, pair, top)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The image, and the lines of both."""
         picture = frame.grid
         if picture is None or picture.p is None:
             return col.StageColumns()
-        exact, _ = lines_on_grid(picture, frame.target)
+        exact, _ = exact_lines(frame.target, pair, picture)
         image, top = _image(picture)
         lines = col.region_lines(picture.grid.axes, picture.q)
         return col.StageColumns(exact, lines, top=top, image=image)

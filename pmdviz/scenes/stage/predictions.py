@@ -11,7 +11,7 @@ from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.data_columns import evenly
+from pmdviz.scenes.data_columns import evenly, widened
 from pmdviz.scenes.stage import Pair, Ranges, Scene
 from pmdviz.streams import stream
 from pmdviz.targets import Target
@@ -22,9 +22,6 @@ SDS = 2.0
 BAND_MARGIN = 0.04  # of the data's extent, to every side
 DOT = 5.0  # px
 DATA = 500  # dots: more would hide the band
-
-
-Line = dict[str, np.ndarray]
 
 
 class BandScene(Scene):
@@ -52,7 +49,7 @@ class BandScene(Scene):
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
         """Where the data are."""
         x, y = target.inputs(target.data_rows)[:, 0], target.outcomes(target.data_rows)
-        return _widened(x), _widened(y)
+        return widened(x, BAND_MARGIN), widened(y, BAND_MARGIN)
 
     def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
         """The names of input and outcome."""
@@ -79,12 +76,6 @@ class BandScene(Scene):
         )
 
 
-def _widened(values: np.ndarray) -> tuple[float, float]:
-    low, high = float(values.min()), float(values.max())
-    side = BAND_MARGIN * (high - low) or 1.0
-    return low - side, high + side
-
-
 def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Mean and sd over draws."""
     values = target.row_mean(draws, target.rows_at(x[:, None]))
@@ -99,12 +90,12 @@ def moments_under_q(frame: Frame, x: np.ndarray) -> tuple[np.ndarray, np.ndarray
     return mean, np.sqrt(average((values - mean) ** 2))
 
 
-def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> Line:
+def band(x: np.ndarray, mean: np.ndarray, sd: np.ndarray) -> col.Columns:
     """Mean, and the mean less and plus two sds, with gaps of NaN."""
     return col.joined(col.curve_columns(x, curve) for curve in (mean, mean - SDS * sd, mean + SDS * sd))
 
 
-def _exact(target: Target, x: np.ndarray) -> Line:
+def _exact(target: Target, x: np.ndarray) -> col.Columns:
     process = target.process_at(x[:, None]) if hasattr(target, "process_at") else None
     if process is not None:
         return band(x, *process)
@@ -119,7 +110,7 @@ def _rug(frame: Frame) -> dict[str, np.ndarray]:
     if given is None:
         return col.EMPTY_DOTS
     x = frame.target.inducing_inputs(given.particles[int(np.argmax(frame.weights))])[:, 0]
-    low = _widened(frame.target.outcomes(frame.target.data_rows))[0]
+    low, _ = widened(frame.target.outcomes(frame.target.data_rows), BAND_MARGIN)
     return col.plain_dots(x, np.full(len(x), low), DOT)
 
 
@@ -156,8 +147,7 @@ class PredictiveBandScene(BandScene):
         mean, sd = moments_under_q(frame, x)
         noise = float(average(target.noise_variance(points)))
         curve = target.row_mean(average(points)[None], target.rows_at(x[:, None]))[0]
-        way = np.column_stack([x, curve])
-        paths = col.segment_columns([col.Segments(np.stack([way[:-1], way[1:]], axis=1), 0)])
+        paths = col.segment_columns([col.Segments(col.pieces(np.stack([x, curve], axis=1)[None]), 0)])
         return drawn._replace(approximate=band(x, mean, np.sqrt(sd**2 + noise)), paths=paths)
 
 
@@ -167,8 +157,6 @@ LINES, DRAWS = 25, 200  # draws of q that have a line, and that the probability 
 LATENT_DRAWS = 8  # both of a Gaussian process, whose chances cost more
 SIDE, LATENT_SIDE = 48, 32  # cells of the picture, a side
 MARGIN = 1.15  # of the data's largest coordinate
-
-Lines = dict[str, np.ndarray]
 
 
 class DecisionLinesScene(Scene):
@@ -267,10 +255,8 @@ def _square(inputs: np.ndarray) -> Ranges:
 
 def _plane(span: tuple[float, float], side: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
     """The middles of cells along an axis, and inputs (side^2, dim) at all cells, row by row from the bottom."""
-    axis = span[0] + (span[1] - span[0]) * (np.arange(side) + 0.5) / side
-    points = np.zeros((side * side, dim))
-    points[:, 0], points[:, 1] = np.tile(axis, side), np.repeat(axis, side)
-    return axis, points
+    grid = Grid((span, span), side)
+    return grid.axes[0], np.pad(grid.points, ((0, 0), (0, dim - 2)))
 
 
 def _some(rows: np.ndarray, number: int) -> np.ndarray:
@@ -297,7 +283,7 @@ def _classes(
     )
 
 
-def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
+def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> col.Columns:
     """Where each of the surfaces (n, side, side) is 1/2, with gaps of NaN."""
     return col.joined(col.contour_line(axis, axis, surface, np.array([0.5])) for surface in chances)
 
@@ -307,8 +293,6 @@ def lines_at_half(axis: np.ndarray, chances: np.ndarray) -> Lines:
 SHARES = 0.05, 0.5, 0.95  # of the points of a time that lie below each of the three lines
 SERIES_POINTS = 1000  # times at most
 ROOM = 0.6  # above and below the exact band, in its height
-
-PathLine = dict[str, np.ndarray]
 
 
 class HiddenPathScene(Scene):
@@ -363,12 +347,12 @@ def _times(target: Target) -> np.ndarray:
     return np.unique(evenly(target.num_data, SERIES_POINTS))
 
 
-def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> PathLine:
+def _band(target: Target, points: np.ndarray, weights: np.ndarray) -> col.Columns:
     paths = points[:, target.path_columns][:, _times(target)]
     return col.joined(_line(target, curve) for curve in weighted_quantiles(paths, weights, SHARES))
 
 
-def _line(target: Target, y: np.ndarray) -> PathLine:
+def _line(target: Target, y: np.ndarray) -> col.Columns:
     return col.curve_columns(_times(target) + 1, y)
 
 
@@ -381,7 +365,7 @@ def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: tuple[fl
     return np.array([values[order[place, columns], columns] for place in places])
 
 
-def _exact_band(target: Target) -> PathLine:
+def _exact_band(target: Target) -> col.Columns:
     """The SAME arrays at every frame."""
     draws = target.reference().draws
     return once(target, "path", lambda: _band(target, draws, np.full(len(draws), 1 / len(draws))))
@@ -455,14 +439,14 @@ def _curve(values: np.ndarray, weights: np.ndarray, box: Box) -> tuple[np.ndarra
     return grid.axes[0], density.on_grid(grid)
 
 
-def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box, peak: float) -> PathLine:
+def _placed(target: Target, k: int, x: np.ndarray, density: np.ndarray, box: Box, peak: float) -> col.Columns:
     """In tile k, the foot a little above its edge for the numbers below."""
     foot = 0.1
     height = np.minimum(foot + (HIGH - foot) * density / peak, TOP)
     return col.curve_columns(*col.placed(x, height, (box, (0.0, 1.0)), _tiling(target).corner(k)))
 
 
-def _exact_tiles(target: Target) -> tuple[PathLine, list[tuple[Box, float]], list[str]]:
+def _exact_tiles(target: Target) -> tuple[col.Columns, list[tuple[Box, float]], list[str]]:
     """The exact curves, each tile's box and peak, and mean and sd in words."""
     found = target.reported(target.reference().draws)
     weights = np.full(len(found), 1 / len(found))
