@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from operator import methodcaller
 from types import EllipsisType
 from typing import Any
@@ -20,10 +21,11 @@ from pmdviz.lab import links
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
-from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
+from pmdviz.lab.loop.task import Task, TaskSlot, Tell
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
+from pmdviz.lab.panels.comparing import SEEDS, SeedsPanel, seeds_pool
 from pmdviz.lab.panels.folds import RACE, ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
@@ -39,18 +41,18 @@ SETTLE_S = 0.3  # so often a paused race looks who has come back
 
 # Bands over seeds: the whole race again and again in the background, with progress and Cancel.
 
-TELL_S = 0.3
 POINTS = 60  # measured frames of each run
-_pool = Slices("pmdviz-bands")
+ENDLESS = "Bands need a budget: an endless race has no end over which to average"
 
 
-class Bands(TaskSlot):
+class Bands(SeedsPanel):
     """At most one series of races at a time. While `pause(True)` nothing is computed: the page is out of sight."""
 
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, TELL_S)
-        self.words, self._seeds = "", 0
-        self._seen = threading.Event()
+    labels = "Bands", "Cancel bands"
+
+    def __init__(self, page: Race) -> None:
+        super().__init__("Bands over", {f"{number} seeds": number for number in (4, *SEEDS)}, 8, width=120)
+        self._page, self._seen = page, threading.Event()
         self._seen.set()
         self.result: RaceResult | None = None
 
@@ -62,27 +64,47 @@ class Bands(TaskSlot):
         found, seeds = result.histories, result.seeds
         return [SeedRuns([SeedRun(seed, found[one.label, seed]) for seed in seeds]) for one in result.entrants]
 
-    def race(self, recipe: RaceRecipe, seeds: int) -> None:
-        """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
-        self.forget()
-        self.words, self._seeds = "waiting for a thread", seeds
-        many = replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
-        self.begin(_pool, lambda tell: self._compute(many, tell), self._ended)
+    @property
+    def summary(self) -> dict[str, Mapping[str, Any]]:
+        """What they came to, by the entrants' labels; empty before the end."""
+        return {} if self.result is None else {entry["method"]: entry for entry in self.result.summary}
+
+    def _ask(self) -> None:
+        """Race with the seeds 0, 1, ..., after stopping the running work."""
+        recipe = self._page.recipe
+        if recipe.budget is None:
+            self.words = ENDLESS
+        elif recipe.entrants:
+            self.forget()
+            self.words = "Bands: waiting for a thread"
+            many = replace(recipe, seeds=tuple(range(self.seeds.value)), points=POINTS)
+            self.begin(seeds_pool, partial(self._compute, many), self._ended)
 
     def forget(self) -> None:
         """Let go of everything: it belongs to another race."""
         self.let_go()
         self.result, self.words = None, ""
+        self.say()
 
     def pause(self, on: bool) -> None:
         """Whether to stand still."""
         (self._seen.clear if on else self._seen.set)()
 
+    def say(self) -> None:
+        """Show how far they are, and the bands."""
+        super().say()
+        for view in (self._page.screen.traces, self._page.screen.second):
+            view.show_seeds(self.runs)
+
+    def _tell(self) -> None:
+        super()._tell()
+        self._page.again(self)
+
     def _ended(self, task: Task) -> None:
         found = task.outcome("they stopped with {kind}: {error}")
         self.result = found.result
         if found.error is None:
-            self.words = f"Bands: the middle 80 % of {self._seeds} seeds"
+            self.words = f"Bands: the middle 80 % of {len(found.result.seeds)} seeds"
         else:
             self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
 
@@ -91,7 +113,7 @@ class Bands(TaskSlot):
             tell(share, 1)
             while not self._seen.wait(0.5):
                 tell(share, 1)
-            self.words = words
+            self.words = f"Bands: {words}"
 
         return race(recipe, progress=progress)
 
@@ -153,7 +175,7 @@ class Race(LivePage):
         super().__init__()
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
-        self.bands = Bands(self._tell_bands)
+        self.bands = Bands(self)
         self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -221,7 +243,7 @@ class Race(LivePage):
             self.screen.extra, self._what_if = "", False
         self._last, self.recipe = scene, scene.recipe
         self.playback.hold(False)
-        self.screen.show(scene, self.live.playing, self._summary())
+        self.screen.show(scene, self.live.playing, self.bands.summary)
         self.screen.dim(False)
         self.inside.show(scene)
         self.setup.show(self.recipe)
@@ -313,7 +335,7 @@ class Race(LivePage):
         """The race goes on without entrant k."""
         if self._last is None:
             return False
-        self._forget_bands()
+        self.bands.forget()
         name = self._last.names[k]
         self.live.do("look", lambda runner: runner.remove(runner.place(name)))
         return True
@@ -341,45 +363,19 @@ class Race(LivePage):
         if self.live.runner is not None:
             self.live.runner.cancel()
         self.screen.dim(True)
-        self._forget_bands()
+        self.bands.forget()
         self.setup.expect(recipe)
         self.live.do("new race", lambda runner: _made(recipe, runner), newest_only=True)
 
     # The work in the background
 
     def _tell_floor(self) -> None:
-        if not self.floor.running and not self.live.playing:
+        self.again(self.floor)
+
+    def again(self, work: TaskSlot) -> None:
+        """Draw the present moment again where the work has ended, unless the next frame will."""
+        if not work.running and not self.live.playing:
             self._glance()
-
-    def press_bands(self, seeds: int) -> None:
-        """Race with so many seeds in the background, or cancel that."""
-        if self.bands.running:
-            self.bands.cancel()
-        elif self.recipe.budget is None:
-            self.bands.words = "Bands need a budget: an endless race has no end over which to average"
-        elif self.recipe.entrants:
-            self.bands.race(self.recipe, seeds)
-        self._tell_bands()
-
-    def _tell_bands(self) -> None:
-        self._show_bands()
-        if not self.bands.running and not self.live.playing:
-            self._glance()
-
-    def _forget_bands(self) -> None:
-        self.bands.forget()
-        self._show_bands()
-
-    def _show_bands(self) -> None:
-        running = self.bands.running
-        words = f"Bands: {self.bands.words} ({self.bands.share:.0%})" if running else self.bands.words
-        self.screen.say_bands(words, self.bands.share if running else None)
-        for view in (self.screen.traces, self.screen.second):
-            view.show_seeds(self.bands.runs)
-
-    def _summary(self) -> dict[str, Mapping[str, Any]]:
-        result = self.bands.result
-        return {} if result is None else {entry["method"]: entry for entry in result.summary}
 
     # In Python and in a notebook
 

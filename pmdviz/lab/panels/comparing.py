@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import panel as pn
 
@@ -228,76 +228,90 @@ def stopped_words(runs: SeedRuns) -> str:
     return f"{name} {seeds} stopped and {'is' if len(runs.stopped) == 1 else 'are'} left out: {runs.stopped[0].stopped}"
 
 
-def progress(seeds: int, share: float) -> tuple[str, str]:
-    """How far the other seeds are, and the same for the picture."""
-    words = f"Repeating with {seeds} seeds"
-    return words, f"{words}: {share:.0%}".replace("%", "\u00a0%")
+# Runs with other seeds: bands behind the traces, and a sentence.
 
-
-# The run's recipe with other seeds: a band behind the traces, and a sentence.
-
-ASK, CANCEL = "Repeat with other seeds", "Cancel"
-SEEDS = {"8": 8, "16": 16, "32": 32}
+SEEDS = (8, 16, 32)
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
-LUCK_TELL_S = 0.3
-_luck_pool = Slices("pmdviz-luck")
+SEEDS_TELL_S = 0.3
+seeds_pool = Slices("pmdviz-seeds")
 ALL_STOPPED = "None of the other seeds finished."
 
 
-class LuckPanel(TaskSlot):
-    """A button, a number of seeds and a line; band and a few words are drawn by `traces`."""
+class SeedsPanel(TaskSlot):
+    """A button, a number of seeds, and a line that says how far their runs are, or what came out.
+
+    Subclasses have the `labels` of the button, before and while it works, and `_ask`, which begins the work.
+    """
+
+    labels: tuple[str, str]
+    _ask: Callable[[], None]
+    words = ""  # how far the runs are, or what came out
+
+    def __init__(self, about: str, options: Mapping[str, int], usual: int, **look: Any) -> None:
+        super().__init__(self._tell, SEEDS_TELL_S)
+        self.button = widgets.small_button(self.labels[False], self._press)
+        self.seeds = widgets.select(about, options, value=usual, margin=0, sizing_mode=None, **look)
+        self.said = widgets.text(margin=(4, 0))
+
+    def _press(self) -> None:
+        (self.cancel if self.running else self._ask)()
+        self._tell()
+
+    def _tell(self) -> None:
+        self.say()
+
+    def say(self) -> None:
+        """Show how far it is, or what came out."""
+        self.button.label = self.labels[self.running]
+        bar = f'<progress aria-label="seeds" max="1" value="{self.share:.3f}"></progress> ' if self.running else ""
+        widgets.set_words(self.said, bar + widgets.spoken(self.words))
+
+
+class LuckPanel(SeedsPanel):
+    """The run's recipe with other seeds; band and a few words are drawn by `traces`."""
+
+    labels = "Repeat with other seeds", "Cancel"
 
     def __init__(self, traces: TracesView) -> None:
-        super().__init__(self._tell, LUCK_TELL_S)
+        super().__init__("Other seeds", {str(number): number for number in SEEDS}, 16, width=100)
         self._traces = traces
         self._last: Snapshot | None = None
         self.recipe: Recipe | None = None  # of the run that was repeated
         self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
-        self._notice = ""  # why there are none
-        self.button = widgets.small_button(ASK, self._press)
-        self.seeds = widgets.select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
-        self.said = widgets.text(margin=(2, 0))
-        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
-        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
+        row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
+        self.view = pn.Column(row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
         if self.recipe is not None and not alike(self.recipe, snapshot.recipe, ALL_BUT_SEED):
             self.forget()
-            self._notice = LET_GO
-            self._draw()
-        if not playing:
+            self.words = LET_GO
+            self._tell()
+        elif not playing:
             self.say()
-
-    def _press(self) -> None:
-        if self.running:
-            self.cancel()
-        elif self._last is not None:
-            self._ask()
 
     def _ask(self) -> None:
         """Run the recipe with other seeds, an endless one as far as it has come, unless that would take too long."""
+        if self._last is None:
+            return
         recipe, frame, number = self._last.recipe, self._last.frame, self.seeds.value
-        self._notice = ""
         try:
             bounded = ending(recipe, frame)
             check_time(bounded, frame, number)
         except InputError as error:
-            self._notice = error.on_page
+            self.words = error.on_page
         else:
             self.forget()
-            self.recipe, self._number = recipe, number
-            self.begin(_luck_pool, partial(with_other_seeds, bounded, number), self._ended)
-        self._draw()
-        self.say()
+            self.recipe, self.words = recipe, f"Repeating with {number} seeds"
+            self.begin(seeds_pool, partial(with_other_seeds, bounded, number), self._ended)
 
     def _ended(self, task: Task) -> None:
         found = task.outcome("The other seeds stopped with {kind}: {error}")
         self.runs = found.result
-        self._notice = "Cancelled: no other seeds." if found.cancelled else found.words
+        self.words = "Cancelled: no other seeds." if found.cancelled else found.words
 
     def forget(self) -> None:
         """Let go of the one under way, and of what came out of the last."""
@@ -305,27 +319,19 @@ class LuckPanel(TaskSlot):
         self.recipe = self.runs = None
 
     def _tell(self) -> None:
-        if not self.running:
-            self._draw()
-        self.say()
-
-    def _draw(self) -> None:
         self._traces.show_seeds(self.runs)
+        super()._tell()
 
     def say(self) -> None:
-        """How far it is, or what came out by the traces that are shown."""
-        running = self.running
-        self.button.label = CANCEL if running else ASK
-        words, brief = progress(self._number, self.share) if running else self._words()
-        bar = f'<progress aria-label="other seeds" max="1" value="{self.share:.3f}"></progress> ' if running else ""
-        widgets.set_words(self.said, bar + widgets.spoken(words))
+        """How far it is, or what came out by the traces that are shown; in a few words in the picture too."""
+        brief = f"{self.words}: {self.share:.0%}".replace("%", "\u00a0%") if self.running else ""
+        if self.runs is not None and self._last is not None:
+            self.words, brief = self._judged(self.runs, self._last)
+        super().say()
         self._traces.say_seeds(brief)
 
-    def _words(self) -> tuple[str, str]:
+    def _judged(self, runs: SeedRuns, last: Snapshot) -> tuple[str, str]:
         """A sentence, and the same in a few words for the picture."""
-        runs, last = self.runs, self._last
-        if runs is None or last is None:
-            return self._notice, ""
         if not runs.whole:
             return f"{ALL_STOPPED} {stopped_words(runs)}", ""
         found = verdict(runs, last, self._traces.group)

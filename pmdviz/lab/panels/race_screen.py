@@ -238,14 +238,13 @@ class RaceInside(InsidePanel):
 
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 DIFFERENCE = "difference"  # in the menu of the traces below
-SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
 class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(self, page: Race) -> None:
-        recipe, self._press_bands = page.recipe, page.press_bands
+        recipe, self._bands = page.recipe, page.bands
         shown = recipe.shown
         self.picture = PictureControls(page.look_at)
         self._look_at_traces = page.newest("look at traces", "traces")
@@ -280,12 +279,9 @@ class RaceScreen(LiveScreen):
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
         self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
         self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
-        self.seeds = widgets.select("Bands over", SEEDS, value=8, width=120, **look)
-        self.band_button = widgets.small_button("Bands", lambda: self._press_bands(self.seeds.value))
-        self.band_words = widgets.text(margin=(4, 0))
-        menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
-        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **widgets.WIDE)
-        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **widgets.WIDE)
+        parts = *self.picture.widgets, self.clock, self.above, self.below, self._bands.seeds, self._bands.button
+        row = pn.FlexBox(*parts, gap="8px", align_items="end", **widgets.WIDE)
+        return pn.Column(row, self._bands.said, css_classes=["pmdviz-options"], **widgets.WIDE)
 
     def _layout(self, busy: widgets.Card) -> Any:
         self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
@@ -411,12 +407,6 @@ class RaceScreen(LiveScreen):
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)
-
-    def say_bands(self, words: str, share: float | None) -> None:
-        """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
-        bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
-        widgets.set_words(self.band_words, bar + widgets.spoken(words))
-        self.band_button.label = "Bands" if share is None else "Cancel bands"
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))
