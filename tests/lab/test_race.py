@@ -328,6 +328,10 @@ def test_cancelled_steps_leave_everybody_where_they_stood_and_a_failure_ends_one
 SMALL = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
 
 
+def spent(runner):
+    return [session.frame.spent for session in runner.sessions]
+
+
 def advanced(runner, rows):
     """Everybody steps in turn, without threads, as far as may be."""
     runner.raise_level(rows)
@@ -342,12 +346,12 @@ def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_t
     runner = RaceRunner(RaceRecipe.checked(methods, budget=None, clock=clock, **SMALL))
     for level in range(rows, 6 * rows, rows):
         advanced(runner, rows)
-        assert runner.spent == [level * unit] * 2
+        assert spent(runner) == [level * unit] * 2
     for _ in range(20):
         runner.raise_level(50)
         while runner.may_step(runner.racers[k]):
             runner.racers[k].step()
-    assert runner.spent[k] == (level + beyond) * unit and runner.spent[1 - k] == level * unit
+    assert spent(runner)[k] == (level + beyond) * unit and spent(runner)[1 - k] == level * unit
     assert runner.may_step(runner.racers[1 - k])
 
 
