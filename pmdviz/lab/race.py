@@ -17,6 +17,7 @@ from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
 from pmdviz.experiments.race import RaceRecipe, RaceResult, race
 from pmdviz.experiments.sweep import SeedRun, SeedRuns
+from pmdviz.export.options import RaceLook
 from pmdviz.lab import links
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
@@ -26,7 +27,7 @@ from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.comparing import SEEDS, SeedsPanel, seeds_pool
-from pmdviz.lab.panels.folds import RACE, ExportPanel
+from pmdviz.lab.panels.folds import ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.panels.sharing import PageSharing
@@ -180,7 +181,7 @@ class Race(LivePage):
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
         self.setup = RaceSetup(self.recipe, self._begin, self._branch, self._leave, go)
-        self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act), "pmdviz-race", RaceLook)
         hint = " (Export, recipe as JSON)"
         self.sharing = PageSharing(self.screen.ack, self._query, "?page=race", usual_race(), hint)
         self.sharing.button.label = "Copy link"

@@ -23,11 +23,9 @@ from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
 from pmdviz.scenes.race import (
     Columns,
-    Difference,
     Joined,
     Letters,
     RaceScene,
-    difference_picture,
     race_traces_picture,
     tiles_picture,
     tiles_room,
@@ -498,15 +496,3 @@ class RaceTraces(PictureFigure):
         rows = [(tile.whole, tile.clock) for tile in (self._last.tiles if self._last is not None else ())]
         found = [np.interp(x, one[self.clock], one[of]) for one, of in rows if len(one["visited"]) > 1]
         return round(float(max(found))) if found else None
-
-
-class RaceDifference(PictureFigure):
-    """One figure; above 0 the first entrant is closer, below 0 the second."""
-
-    def __init__(self) -> None:
-        nothing = Difference(np.empty(0), np.empty(0), METRICS["tv"], ("", ""), "data")
-        super().__init__("race-difference", difference_picture(nothing, "visited", 1.0), "width", height=RACE_HEIGHT)
-
-    def show(self, found: Difference, clock: str, end: float) -> None:
-        """Draw a difference against a clock whose axis goes to `end`."""
-        self.draw_picture(difference_picture(found, clock, end))

@@ -178,6 +178,10 @@ class Runner:
             raise NeedsKernels(self.session.recipe.kernel_groups)
         return self
 
+    def result(self) -> Run:
+        """The run so far, for export."""
+        return self.session.run
+
     @property
     def foretold(self) -> float:
         """CPU seconds that a step may take, by its knobs alone."""

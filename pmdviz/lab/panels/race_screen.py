@@ -22,14 +22,16 @@ from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
 from pmdviz.lab.panels.setup import PictureControls
+from pmdviz.lab.panels.status import passes_words, past_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import RaceScene, Tile, difference_of, tile_words
+from pmdviz.scenes.race import NO_DIFFERENCE, RaceScene, Tile, difference_of, difference_picture, tile_words
 from pmdviz.scenes.stage import Scene
 from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, clock_end, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
-from pmdviz.views import RaceDifference, RaceTiles, RaceTraces
+from pmdviz.views import RACE_HEIGHT, RaceTiles, RaceTraces
+from pmdviz.views.drawing import PictureFigure
 
 if TYPE_CHECKING:
     from pmdviz.lab.race import Race
@@ -60,7 +62,9 @@ def question_of(recipe: RaceRecipe) -> str:
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
     high, budget, unit = max(scene.spent), scene.budget, SHORT[scene.recipe.budget_unit]
-    of = "no budget: endless"
+    end = line_end(scene.last, high, budget) if scene.at == scene.last else scene.last
+    running = [tile for tile in scene.tiles if not tile.ended] or scene.tiles
+    most, of = max((tile.visited for tile in running), default=0), "no budget: endless"
     if budget:
         within = f"{count(high)} of {count(budget)} {unit}"
         of = within if high <= budget else f"{count(high)} {unit} (budget {count(budget)})"
@@ -68,29 +72,12 @@ def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> d
         "share": 100.0 * min(1.0, high / budget) if budget else 0.0,
         "of": of,
         "pmdviz-status": scene.words if scene.tiles else NOBODY,
-        "passes": _passes(scene),
+        "passes": passes_words(most, scene.recipe.target),
         "step": _step(scene),
         "more": extra,
         "live": "off" if playing else "polite",
-        **_past_fields(scene),
+        **past_fields(scene.at, scene.last, end, "round"),
     }
-
-
-def _past_fields(scene: RaceScene) -> dict[str, Any]:
-    """The time line counts rounds: where the race stands, how far it has come, where its right end is."""
-    place = f"round {count(scene.at)} of {count(scene.last)}"
-    end = line_end(scene.last, max(scene.spent), scene.budget) if scene.at == scene.last else scene.last
-    return {"counts": "round", "at": scene.at, "last": scene.last, "end": max(1, end), "branch": False, "place": place}
-
-
-def _passes(scene: RaceScene) -> str:
-    """How often who has seen most went through the data; "" for a target without data."""
-    target = scene.recipe.target
-    if target.data is None:
-        return ""
-    running = [tile for tile in scene.tiles if not tile.ended] or scene.tiles
-    most = max((tile.visited for tile in running), default=0)
-    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} observations"
 
 
 def _row_cost(row: Mapping[str, Any]) -> list[Any]:
@@ -266,7 +253,7 @@ class RaceScreen(LiveScreen):
         self.tiles.put = self.traces.put = self.second.put = self.sender.put
         self._pace = Throttle(WORDS_S)
         self._last: RaceScene | None = None
-        self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
+        self.difference: PictureFigure | None = None  # made when there are first two: it makes a page heavier
         self._differs, self._look = False, (False, False)
         self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
@@ -309,7 +296,7 @@ class RaceScreen(LiveScreen):
         """The difference of two methods, a second metric, or nothing."""
         self._differs = name == DIFFERENCE
         if self._differs and self.difference is None:
-            self.difference = RaceDifference()
+            self.difference = PictureFigure("race-difference", NO_DIFFERENCE, "width", height=RACE_HEIGHT)
             self.difference.set_theme(*self._look)
             self._hear(self.difference)
         elif name in METRICS:
@@ -346,7 +333,8 @@ class RaceScreen(LiveScreen):
         found = difference_of(self._last, clock) if self._last is not None and self._differs else None
         if found is not None and self.difference is not None:
             end = max(float(tile.trace[clock][-1]) for tile in self._last.tiles)
-            self.difference.show(found, clock, clock_end(clock, end, self._last.budget, found.unit))
+            end = clock_end(clock, end, self._last.budget, found.unit)
+            self.difference.draw_picture(difference_picture(found, clock, end))
 
     def _offer_traces(self, recipe: RaceRecipe) -> None:
         """The metrics that all methods have; of two methods their difference is drawn, unless another is chosen."""
