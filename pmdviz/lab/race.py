@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.engine.recipe import fresh_seed
+from pmdviz.engine.frame import Frame
+from pmdviz.engine.recipe import Recipe, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
-from pmdviz.experiments.race import RaceRecipe, RaceResult, race
-from pmdviz.experiments.sweep import SeedRun, SeedRuns
+from pmdviz.experiments.race import RaceRecipe, RaceResult
 from pmdviz.export.options import RaceLook
 from pmdviz.lab import links
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
-from pmdviz.lab.loop.task import Task, TaskSlot, Tell
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
-from pmdviz.lab.panels.comparing import SEEDS, SeedsPanel, seeds_pool
+from pmdviz.lab.panels.comparing import SeedsPanel
 from pmdviz.lab.panels.folds import ExportPanel
 from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
@@ -39,87 +36,6 @@ from pmdviz.targets import Target
 BUTTONS = {**widgets.BUTTONS, "Reseed": "reseed", "Continue": "proceed"}
 WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-
-# Bands over seeds: the whole race again and again in the background, with progress and Cancel.
-
-POINTS = 60  # measured frames of each run
-ENDLESS = "Bands need a budget: an endless race has no end over which to average"
-
-
-class Bands(SeedsPanel):
-    """At most one series of races at a time. While `pause(True)` nothing is computed: the page is out of sight."""
-
-    labels = "Bands", "Cancel bands"
-
-    def __init__(self, page: Race) -> None:
-        super().__init__("Bands over", {f"{number} seeds": number for number in (4, *SEEDS)}, 8, width=120)
-        self._page, self._seen = page, threading.Event()
-        self._seen.set()
-        self.result: RaceResult | None = None
-
-    @property
-    def runs(self) -> list[SeedRuns]:
-        """Those of each entrant; none before the end."""
-        if (result := self.result) is None:
-            return []
-        found, seeds = result.histories, result.seeds
-        return [SeedRuns([SeedRun(seed, found[one.label, seed]) for seed in seeds]) for one in result.entrants]
-
-    @property
-    def summary(self) -> dict[str, Mapping[str, Any]]:
-        """What they came to, by the entrants' labels; empty before the end."""
-        return {} if self.result is None else {entry["method"]: entry for entry in self.result.summary}
-
-    def _ask(self) -> None:
-        """Race with the seeds 0, 1, ..., after stopping the running work."""
-        recipe = self._page.recipe
-        if recipe.budget is None:
-            self.words = ENDLESS
-        elif recipe.entrants:
-            self.forget()
-            self.words = "Bands: waiting for a thread"
-            many = replace(recipe, seeds=tuple(range(self.seeds.value)), points=POINTS)
-            self.begin(seeds_pool, partial(self._compute, many), self._ended)
-
-    def forget(self) -> None:
-        """Let go of everything: it belongs to another race."""
-        self.let_go()
-        self.result, self.words = None, ""
-        self.say()
-
-    def pause(self, on: bool) -> None:
-        """Whether to stand still."""
-        (self._seen.clear if on else self._seen.set)()
-
-    def say(self) -> None:
-        """Show how far they are, and the bands."""
-        super().say()
-        for view in (self._page.screen.traces, self._page.screen.second):
-            view.show_seeds(self.runs)
-
-    def _tell(self) -> None:
-        super()._tell()
-        self._page.again(self)
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("they stopped with {kind}: {error}")
-        self.result = found.result
-        if found.error is None:
-            self.words = f"Bands: the middle 80 % of {len(found.result.seeds)} seeds"
-        else:
-            self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
-
-    def _compute(self, recipe: RaceRecipe, tell: Tell) -> RaceResult:
-        def progress(share: float, words: str) -> None:
-            tell(share, 1)
-            while not self._seen.wait(0.5):
-                tell(share, 1)
-            self.words = f"Bands: {words}"
-
-        return race(recipe, progress=progress)
-
-
-# The page.
 
 
 def usual_race() -> RaceRecipe:
@@ -176,7 +92,8 @@ class Race(LivePage):
         super().__init__()
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
-        self.bands = Bands(self)
+        labels = "Bands", "Cancel bands"
+        self.bands = SeedsPanel(self._runs_so_far, self._draw_bands, "Bands over", 8, labels)
         self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -244,7 +161,7 @@ class Race(LivePage):
             self.screen.extra, self._what_if = "", False
         self._last, self.recipe = scene, scene.recipe
         self.playback.hold(False)
-        self.screen.show(scene, self.live.playing, self.bands.summary)
+        self.screen.show(scene, self.live.playing, self.bands.runs)
         self.screen.dim(False)
         self.inside.show(scene)
         self.setup.show(self.recipe)
@@ -336,7 +253,7 @@ class Race(LivePage):
         """The race goes on without entrant k."""
         if self._last is None:
             return False
-        self.bands.forget()
+        self._forget_bands()
         name = self._last.names[k]
         self.live.do("look", lambda runner: runner.remove(runner.place(name)))
         return True
@@ -364,19 +281,30 @@ class Race(LivePage):
         if self.live.runner is not None:
             self.live.runner.cancel()
         self.screen.dim(True)
-        self.bands.forget()
+        self._forget_bands()
         self.setup.expect(recipe)
         self.live.do("new race", lambda runner: _made(recipe, runner), newest_only=True)
 
     # The work in the background
 
     def _tell_floor(self) -> None:
-        self.again(self.floor)
-
-    def again(self, work: TaskSlot) -> None:
-        """Draw the present moment again where the work has ended, unless the next frame will."""
-        if not work.running and not self.live.playing:
+        if not self.floor.running and not self.live.playing:
             self._glance()
+
+    def _runs_so_far(self) -> list[tuple[Recipe, Frame]]:
+        runner = self.live.runner
+        return [] if runner is None else [(session.recipe, session.frame) for session in runner.sessions]
+
+    def _draw_bands(self) -> None:
+        for view in (self.screen.traces, self.screen.second):
+            view.show_seeds(self.bands.runs)
+        if not self.bands.running and not self.live.playing:
+            self._glance()
+
+    def _forget_bands(self) -> None:
+        self.bands.forget()
+        self.bands.say()
+        self._draw_bands()
 
     # In Python and in a notebook
 

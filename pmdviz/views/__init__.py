@@ -297,7 +297,7 @@ class TracesView(PictureFigure):
 
     def __init__(self, group: str = "tv") -> None:
         self.group, self.clock = group, "visited"
-        self._seeds: SeedRuns | None = None
+        self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), traced.AT_THE_END)
@@ -329,15 +329,14 @@ class TracesView(PictureFigure):
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
-        self._bands = bands_of(self._seeds, self.clock, tuple(traced.GROUPS[self.group].metrics))
-        self.follow()
+        self._spans.clear()
+        self.show_seeds(self._seeds)
 
-    def show_seeds(self, runs: SeedRuns | None) -> None:
-        """Have a band over the same run with other seeds behind each trace; None for no bands."""
-        if runs is not self._seeds:
-            self._seeds = runs
-            self._bands = bands_of(runs, self.clock, tuple(traced.GROUPS[self.group].metrics))
-            self.show(*self._last)
+    def show_seeds(self, runs: Sequence[SeedRuns]) -> None:
+        """Have a band over the same run with other seeds behind each trace; no bands for an empty list."""
+        self._seeds, names = runs, tuple(traced.GROUPS[self.group].metrics)
+        self._bands = bands_of(runs[0], self.clock, names) if runs else {}
+        self.show(*self._last)
 
     def say_seeds(self, words: str) -> None:
         """A few words on the other seeds, in the upper right corner."""
@@ -388,7 +387,7 @@ class TracesView(PictureFigure):
             beside += [traced.column(ghost, name) for name in group.metrics]
         axes = traced.traces_axes(history, group, self.clock, floors, budget, unit, beside)
         happened = {*expected, *(mark.kind for mark in marks)}
-        number = len(self._seeds.whole) if self._seeds is not None else 0
+        number = len(self._seeds[0].whole) if self._seeds else 0
         seeds = f"middle {SHARE:.0%} of {number} seeds".replace("%", "\u00a0%") if number else ""
         drawn = floors, marks, happened, standing, self._bands, seeds
         made = traced.traces_picture(history, group, self.clock, axes, *drawn)
@@ -436,9 +435,9 @@ def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | 
     return float(columns[clock][known[-1]]), float((at - low) / (high - low)), name
 
 
-def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+def bands_of(runs: SeedRuns, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
     """The bands of those columns that the runs have, against a clock."""
-    found = {name: runs.band(clock, name) for name in names} if runs is not None and runs.whole else {}
+    found = {name: runs.band(clock, name) for name in names} if runs.whole else {}
     return {name: band for name, band in found.items() if len(band["x"])}
 
 

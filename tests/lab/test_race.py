@@ -11,6 +11,7 @@ import numpy as np
 
 import pmdviz
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.sweep import other_seeds, run_seed
 from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
@@ -138,6 +139,18 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         page._act("step")
         await until(lambda: page._last.iteration > 0)
         assert {"first", "second"} <= set(page.screen.table.rows[0])
+
+
+async def test_bands_are_runs_of_every_method_with_other_seeds_and_the_table_has_their_mean():
+    async with raced() as page:
+        page.bands.seeds.value = 4
+        page.bands._press()
+        await until(lambda: page.bands.runs and not page.live.at_work)
+        ends = [[run_seed(one, seed).history["tv"][-1] for seed in other_seeds(0, 4)] for one in RACE.recipes]
+        assert [row["seeds"][0] for row in page.screen.table.rows] == [float(np.mean(each)) for each in ends]
+        assert "middle 80" in page.bands.said.object and len(page.screen.traces._bands) == 2
+        page.setup._on_budget(500)
+        assert not page.bands.runs and not page.screen.traces._bands
 
 
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}

@@ -92,7 +92,8 @@ async def test_a_test_of_fit_can_be_cancelled_and_the_end_of_the_page_cancels_it
 async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends_them(monkeypatch, gate):
     runner, traces = Runner(RECIPE), TracesView()
     traces.show(runner.snapshot().trace, {})
-    panel, (ask, cancel) = LuckPanel(traces), LuckPanel.labels
+    panel = LuckPanel(traces)
+    ask, cancel = panel._labels
     panel.seeds.value = 8
     panel.show(at(runner, 1000), False)
     panel._press()
@@ -116,7 +117,7 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends
     await until(begun.is_set)
     panel._press()
     await until(lambda: not panel.running)
-    assert panel.runs is None and "Cancelled" in panel.said.object and panel.button.label == ask
+    assert not panel.runs and "Cancelled" in panel.said.object and panel.button.label == ask
 
 
 @looped("name", VARIED)

@@ -82,12 +82,16 @@ def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         known = None not in values
         found[f"{name}_mean"] = float(np.mean(values)) if known else None
         found[f"{name}_sd"] = float(np.std(values, ddof=1)) if known and len(values) > 1 else None
-    masses = [one["mode_masses"] for one in rows]
-    known = all(one is not None and len(one) > 1 for one in masses)
-    in_one = [sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses] if known else []
-    found["runs_in_one_mode"] = sum(in_one) if known else None
+    found["runs_in_one_mode"] = in_one_mode([one["mode_masses"] for one in rows])
     found["runs_with_caveat"] = sum(bool(one["caveat"]) for one in rows)
     return found
+
+
+def in_one_mode(masses: Sequence[list[float] | None]) -> int | None:
+    """How many runs have their mass in one basin, by their `mode_masses`; None where there are no several modes."""
+    if not all(one is not None and len(one) > 1 for one in masses):
+        return None
+    return sum(sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses)
 
 
 @dataclass(frozen=True, eq=False)

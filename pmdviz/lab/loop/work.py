@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -23,7 +23,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
-from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Value
@@ -87,13 +87,14 @@ class FloorWork(TaskSlot):
 SURE = 10  # iterations after which the pace so far holds for the whole
 
 
-def with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
-    """So many runs of the recipe."""
-    made = []
-    for done, seed in enumerate(other_seeds(recipe.seed, number)):
-        tell(done, number)
-        made.append(run_seed(recipe, seed, partial(lambda done, share: tell(done + share, number), done)))
-    return SeedRuns(made)
+def with_other_seeds(recipes: Sequence[Recipe], number: int, tell: Tell) -> list[SeedRuns]:
+    """So many runs of each recipe."""
+    made: list[list[SeedRun]] = [[] for _ in recipes]
+    jobs = [(k, seed) for k, one in enumerate(recipes) for seed in other_seeds(one.seed, number)]
+    for done, (k, seed) in enumerate(jobs):
+        tell(done, len(jobs))
+        made[k].append(run_seed(recipes[k], seed, partial(lambda done, share: tell(done + share, len(jobs)), done)))
+    return [SeedRuns(runs) for runs in made]
 
 
 def ending(recipe: Recipe, frame: Frame) -> Recipe:
@@ -103,9 +104,9 @@ def ending(recipe: Recipe, frame: Frame) -> Recipe:
     return recipe if recipe.budget is not None else recipe.limited(frame.spent)
 
 
-def check_time(recipe: Recipe, frame: Frame, number: int) -> None:
-    """Raise InputError where so many runs would take too long, by the pace of the run so far or the forecast."""
-    most, seconds = most_seconds() or MOST_S, number * run_seconds(recipe, frame)
+def check_time(runs: Iterable[tuple[Recipe, Frame]], number: int) -> None:
+    """Raise InputError where so many runs of each would take too long, by the pace so far or the forecast."""
+    most, seconds = most_seconds() or MOST_S, number * sum(run_seconds(*one) for one in runs)
     if seconds > most:
         words = f"{number} runs like this would take about {in_time(seconds)}, and {in_time(most)} is the most here"
         raise InputError(f"{words}: choose fewer seeds or a smaller budget.")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import panel as pn
 
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
@@ -16,7 +18,7 @@ from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Slices, Task, TaskSlot
+from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import check_time, ending, with_other_seeds
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import alike, fitting_methods
@@ -230,103 +232,122 @@ def stopped_words(runs: SeedRuns) -> str:
 
 # Runs with other seeds: bands behind the traces, and a sentence.
 
-SEEDS = (8, 16, 32)
+SEEDS = {f"{number} seeds": number for number in (4, 8, 16, 32)}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
 SEEDS_TELL_S = 0.3
-seeds_pool = Slices("pmdviz-seeds")
+_seeds_pool = Slices("pmdviz-seeds")
 ALL_STOPPED = "None of the other seeds finished."
+Asked = Callable[[], Sequence[tuple[Recipe, Frame]]]
 
 
 class SeedsPanel(TaskSlot):
     """A button, a number of seeds, and a line that says how far their runs are, or what came out.
 
-    Subclasses have the `labels` of the button, before and while it works, and `_ask`, which begins the work.
+    Parameters
+    ----------
+    asked : function
+        Gives the runs that are to be repeated: their recipes, and the frames that they have come to.
+    draw : function
+        Draws bands over the `runs`, or none.
+    about, usual
+        Name of the menu of numbers of seeds, and its usual one.
+    labels
+        Of the button, before and while it works.
     """
 
-    labels: tuple[str, str]
-    _ask: Callable[[], None]
-    words = ""  # how far the runs are, or what came out
-
-    def __init__(self, about: str, options: Mapping[str, int], usual: int, **look: Any) -> None:
+    def __init__(self, asked: Asked, draw: Callable[[], None], about: str, usual: int, labels: Sequence[str]) -> None:
         super().__init__(self._tell, SEEDS_TELL_S)
-        self.button = widgets.small_button(self.labels[False], self._press)
-        self.seeds = widgets.select(about, options, value=usual, margin=0, sizing_mode=None, **look)
+        self._asked, self._draw, self._labels = asked, draw, labels
+        self.runs: list[SeedRuns] = []  # of each recipe; none yet, under way, cancelled or failed
+        self.recipes: Sequence[Recipe] = ()  # that were repeated
+        self.words, self._seen = "", threading.Event()
+        self._seen.set()
+        self.button = widgets.small_button(labels[False], self._press)
+        self.seeds = widgets.select(about, SEEDS, value=usual, width=120, margin=0, sizing_mode=None)
         self.said = widgets.text(margin=(4, 0))
 
     def _press(self) -> None:
         (self.cancel if self.running else self._ask)()
         self._tell()
 
+    def _ask(self) -> None:
+        """Repeat the recipes, endless ones as far as they have come, unless that would take too long."""
+        runs, number = self._asked(), self.seeds.value
+        if not runs:
+            return
+        try:
+            bounded = [ending(*one) for one in runs]
+            check_time(zip(bounded, [frame for _, frame in runs], strict=True), number)
+        except InputError as error:
+            self.words = error.on_page
+        else:
+            self.forget()
+            self.recipes, self.words = [recipe for recipe, _ in runs], f"Repeating with {number} seeds"
+            act = partial(with_other_seeds, bounded, number)
+            self.begin(_seeds_pool, lambda tell: act(partial(self._wait, tell)), self._end_of)
+
+    def _wait(self, tell: Tell, done: float, total: float) -> None:
+        """Say how far it is, and wait while the page is out of sight."""
+        tell(done, total)
+        while not self._seen.wait(0.5):
+            tell(done, total)
+
+    def _end_of(self, task: Task) -> None:
+        found = task.outcome("The other seeds stopped with {kind}: {error}")
+        self.runs = found.result or []
+        said = f"Bands: the middle {MIDDLE} of {self.seeds.value} seeds. {' '.join(map(stopped_words, self.runs))}"
+        self.words = said.strip() if self.runs else "Cancelled: no other seeds." if found.cancelled else found.words
+
+    def forget(self, words: str = "") -> None:
+        """Let go of the work under way, and of what came out of the last."""
+        self.let_go()
+        self.recipes, self.runs, self.words = (), [], words
+
+    def pause(self, on: bool) -> None:
+        """Whether to stand still: the page is out of sight."""
+        (self._seen.clear if on else self._seen.set)()
+
     def _tell(self) -> None:
+        self._draw()
         self.say()
 
     def say(self) -> None:
         """Show how far it is, or what came out."""
-        self.button.label = self.labels[self.running]
+        self.button.label = self._labels[self.running]
         bar = f'<progress aria-label="seeds" max="1" value="{self.share:.3f}"></progress> ' if self.running else ""
         widgets.set_words(self.said, bar + widgets.spoken(self.words))
 
 
 class LuckPanel(SeedsPanel):
-    """The run's recipe with other seeds; band and a few words are drawn by `traces`."""
-
-    labels = "Repeat with other seeds", "Cancel"
+    """A run's recipe with other seeds: where it stands among them, in a sentence and in the picture of `traces`."""
 
     def __init__(self, traces: TracesView) -> None:
-        super().__init__("Other seeds", {str(number): number for number in SEEDS}, 16, width=100)
+        labels = "Repeat with other seeds", "Cancel"
+        super().__init__(self._run, lambda: traces.show_seeds(self.runs), "Other seeds", 16, labels)
         self._traces = traces
         self._last: Snapshot | None = None
-        self.recipe: Recipe | None = None  # of the run that was repeated
-        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
         row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
         self.view = pn.Column(row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
+
+    def _run(self) -> list[tuple[Recipe, Frame]]:
+        return [] if self._last is None else [(self._last.recipe, self._last.frame)]
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
-        if self.recipe is not None and not alike(self.recipe, snapshot.recipe, ALL_BUT_SEED):
-            self.forget()
-            self.words = LET_GO
+        if not all(alike(recipe, snapshot.recipe, ALL_BUT_SEED) for recipe in self.recipes):
+            self.forget(LET_GO)
             self._tell()
         elif not playing:
             self.say()
 
-    def _ask(self) -> None:
-        """Run the recipe with other seeds, an endless one as far as it has come, unless that would take too long."""
-        if self._last is None:
-            return
-        recipe, frame, number = self._last.recipe, self._last.frame, self.seeds.value
-        try:
-            bounded = ending(recipe, frame)
-            check_time(bounded, frame, number)
-        except InputError as error:
-            self.words = error.on_page
-        else:
-            self.forget()
-            self.recipe, self.words = recipe, f"Repeating with {number} seeds"
-            self.begin(seeds_pool, partial(with_other_seeds, bounded, number), self._ended)
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("The other seeds stopped with {kind}: {error}")
-        self.runs = found.result
-        self.words = "Cancelled: no other seeds." if found.cancelled else found.words
-
-    def forget(self) -> None:
-        """Let go of the one under way, and of what came out of the last."""
-        self.let_go()
-        self.recipe = self.runs = None
-
-    def _tell(self) -> None:
-        self._traces.show_seeds(self.runs)
-        super()._tell()
-
     def say(self) -> None:
         """How far it is, or what came out by the traces that are shown; in a few words in the picture too."""
         brief = f"{self.words}: {self.share:.0%}".replace("%", "\u00a0%") if self.running else ""
-        if self.runs is not None and self._last is not None:
-            self.words, brief = self._judged(self.runs, self._last)
+        if self.runs and self._last is not None:
+            self.words, brief = self._judged(self.runs[0], self._last)
         super().say()
         self._traces.say_seeds(brief)
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import panel as pn
 import param
 from bokeh.models import ColumnDataSource
 from panel.custom import JSComponent
 
-from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.race import RaceRecipe, in_one_mode
 from pmdviz.experiments.race.recipe import SHORT, evaluations
+from pmdviz.experiments.sweep import SeedRuns
 from pmdviz.lab import css
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
@@ -109,13 +112,8 @@ def _below(scene: RaceScene) -> str:
     return BELOW if known and reference is not None and min(known) < reference else ""
 
 
-def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Plain rows of the table; `summary` holds, by label, what the bands' runs came to."""
-    shown = scene.recipe.shown
-    return [_row(k, tile, shown, summary.get(tile.label)) for k, tile in enumerate(scene.tiles)]
-
-
-def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(k: int, tile: Tile, seeds: SeedRuns | None, shown: Sequence[Metric]) -> dict[str, Any]:
+    """A plain row of the table, with the runs of its bands."""
     row, masses = tile.row, tile.row["mode_masses"]
     now = tile.ended or tile.caveat or "running"
     return {
@@ -127,7 +125,7 @@ def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, A
         "evaluations": [evaluations(row), count(evaluations(row))],
         "row": _row_cost(row),
         "seconds": [row["seconds"], f"{row['seconds']:.2f}"],
-        "seeds": _over_seeds(over_seeds, shown[0].name),
+        "seeds": _over_seeds(seeds, shown[0].name),
         "state": [now, now],
     }
 
@@ -136,11 +134,13 @@ def _cell(value: float | None) -> list[Any]:
     return [value, "–" if value is None else number(value)]
 
 
-def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
-    if entry is None or entry.get(f"{name}_mean") is None:
+def _over_seeds(seeds: SeedRuns | None, name: str) -> list[Any]:
+    """Mean ± standard deviation of a metric at the ends of the runs."""
+    ends = seeds.values(name)[:, -1] if seeds is not None and seeds.whole else np.array([np.nan])
+    if not np.isfinite(ends).all():
         return [None, "–"]
-    mean, spread, alone = entry[f"{name}_mean"], entry[f"{name}_sd"], entry["runs_in_one_mode"]
-    sd = "" if spread is None else f" ± {number(spread, 2)}"
+    mean, alone = float(ends.mean()), in_one_mode([run.masses for run in seeds.whole])
+    sd = f" ± {number(float(ends.std(ddof=1)), 2)}" if len(ends) > 1 else ""
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
@@ -372,7 +372,7 @@ class RaceScreen(LiveScreen):
         if (rounds, titles) != (self.marks.data["iteration"], self.marks.data["text"]):
             self.marks.data = {"iteration": rounds, "marker": [KINDS["knob"].marker] * len(rounds), "text": titles}
 
-    def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
+    def show(self, scene: RaceScene, playing: bool, seeds: Sequence[SeedRuns]) -> None:
         """Draw a scene; words and traces while playing only a few times per second."""
         with self.sender.together():
             due = self._pace.is_due(time.monotonic(), playing)
@@ -390,7 +390,9 @@ class RaceScreen(LiveScreen):
                     view.show(scene)
                 self._draw_difference()
                 first = scene.recipe.shown[0]
-                rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
+                pairs = zip(scene.tiles, chain(seeds, repeat(None)), strict=False)
+                rows = [_row(k, *pair, scene.recipe.shown) for k, pair in enumerate(pairs)]
+                floor = scene.floors.get(first.name)
                 self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
