@@ -399,8 +399,6 @@ def _short(title: str) -> str:
     return title if len(title) <= SHORT_TITLE else title[: SHORT_TITLE - 1].rstrip(", ") + "…"
 
 
-NO_DIFFERENCE = difference_picture(Difference(np.empty(0), np.empty(0), METRICS["tv"], ("", ""), DATA), "visited", 1.0)
-
 # The tiles of a race: what each shows of its entrant, in units of a tile.
 
 SMALLER = {"line": {"width": 1.6}, "segments": {"width": 1.2}, "dots": {"size": 2.5}}  # px, than on the stage

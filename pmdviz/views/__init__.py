@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,8 @@ from pmdviz.scenes.race import (
     Joined,
     Letters,
     RaceScene,
+    difference_of,
+    difference_picture,
     race_traces_picture,
     tiles_picture,
     tiles_room,
@@ -449,10 +452,14 @@ ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can b
 
 
 class RaceTraces(PictureFigure):
-    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown."""
+    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown.
+
+    Without a metric: how far the second of two entrants is above the first one.
+    """
 
     def __init__(self, slot: str, metric: Metric) -> None:
-        self.metric, self.clock = metric, "visited"
+        self.metric: Metric | None = metric
+        self.clock = "visited"
         self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
         self._last: RaceScene | None = None
@@ -469,22 +476,31 @@ class RaceTraces(PictureFigure):
     def show(self, scene: RaceScene) -> None:
         """Draw the traces of the whole race so far, with markers where the entrants are, and the floors."""
         self._last = scene
+        self.draw_picture(self._difference(scene) if self.metric is None else self._curves(scene, self.metric))
+
+    def _difference(self, scene: RaceScene) -> Picture:
+        if (found := difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
+            return self.picture
+        end = max(float(tile.trace[self.clock][-1]) for tile in scene.tiles)
+        return difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
+
+    def _curves(self, scene: RaceScene, metric: Metric) -> Picture:
         rows = [tile.whole for tile in scene.tiles]
         here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else ()
-        counted = scene.floors.get(self.metric.name), scene.budget, scene.recipe.budget_unit
-        made = race_traces_picture(rows, self.metric, self.clock, *counted, self._bands, here)
+        counted = scene.floors.get(metric.name), scene.budget, scene.recipe.budget_unit
+        made = race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
         waits = rows and all(len(one["visited"]) < 2 for one in rows)
-        self.draw_picture(made._replace(middle=WAITING.format(self.metric.title)) if waits else made)
+        return made._replace(middle=WAITING.format(metric.title)) if waits else made
 
-    def choose(self, metric: Metric | None = None, clock: str | None = None) -> None:
-        """Show another metric or clock; the zoom along the old one means nothing any more."""
-        self.metric, self.clock = metric or self.metric, clock or self.clock
+    def choose(self, metric: Metric | None | EllipsisType = ..., clock: str | None = None) -> None:
+        """Show another metric, the difference (None) or another clock; the zoom along the old one means nothing now."""
+        self.metric, self.clock = self.metric if metric is ... else metric, clock or self.clock
         self._spans.clear()
         self.show_seeds(self._seeds)
 
     def show_seeds(self, entrants: Sequence[SeedRuns]) -> None:
         """Bands over the seeds of each entrant; none for an empty list."""
-        self._seeds, name = entrants, self.metric.name
+        self._seeds, name = entrants, self.metric.name if self.metric is not None else ""
         found = {str(k): bands_of(runs, self.clock, [name]).get(name) for k, runs in enumerate(entrants)}
         self._bands = {k: one for k, one in found.items() if one is not None}
         if self._last is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
@@ -23,18 +24,17 @@ from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
-from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
+from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of, shown
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.status import passes_words, past_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
-from pmdviz.scenes.race import NO_DIFFERENCE, RaceScene, Tile, difference_of, difference_picture, tile_words
+from pmdviz.scenes.race import RaceScene, Tile, difference_of, tile_words
 from pmdviz.scenes.stage import Scene
-from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, clock_end, line_end
+from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
-from pmdviz.views import RACE_HEIGHT, RaceTiles, RaceTraces
-from pmdviz.views.drawing import PictureFigure
+from pmdviz.views import RaceTiles, RaceTraces
 
 if TYPE_CHECKING:
     from pmdviz.lab.race import Race
@@ -224,6 +224,7 @@ class RaceInside(InsidePanel):
 
 
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
+PLACES = "pmdviz-race-first", "pmdviz-race-second"  # classes of the traces
 DIFFERENCE = "difference"  # in the menu of the traces below
 
 
@@ -253,29 +254,31 @@ class RaceScreen(LiveScreen):
         self.tiles.put = self.traces.put = self.second.put = self.sender.put
         self._pace = Throttle(WORDS_S)
         self._last: RaceScene | None = None
-        self.difference: PictureFigure | None = None  # made when there are first two: it makes a page heavier
-        self._differs, self._look = False, (False, False)
+        self._look = False, False
         self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
-        self._choose_below(self.below.value)  # at once: what a menu says while the page is made comes later
+        self._choose(
+            self.second, PLACES[1], self.below.value
+        )  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in RACE_CLOCKS.items()}
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
-        self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
-        self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
+        choose = [partial(self._choose, *each) for each in zip((self.traces, self.second), PLACES, strict=True)]
+        self.above = widgets.select("Upper trace", {}, choose[0], width=190, **look)
+        self.below = widgets.select("Lower trace", {}, choose[1], width=190, **look)
         parts = *self.picture.widgets, self.clock, self.above, self.below, self._bands.seeds, self._bands.button
         row = pn.FlexBox(*parts, gap="8px", align_items="end", **widgets.WIDE)
         return pn.Column(row, self._bands.said, css_classes=["pmdviz-options"], **widgets.WIDE)
 
     def _layout(self, busy: widgets.Card) -> Any:
-        self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
-        panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
+        figures = self.tiles.figure, self.traces.figure, self.second.figure
+        panes = map(pane_of, figures, ("pmdviz-race-tiles", *PLACES))
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **widgets.WIDE)
         below = self.legend, table, self.status, self._options(), busy.view
-        parts = self.heading, *panes, self.lower, *below
+        parts = self.heading, *panes, *below
         return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 
     def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: RaceInside, said: Any) -> None:
@@ -285,29 +288,12 @@ class RaceScreen(LiveScreen):
         self.view.insert(1, pn.FlexBox(*buttons, inside.button, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
-    def _choose_above(self, name: str | None) -> None:
-        """The metric of the first traces."""
+    def _choose(self, view: RaceTraces, place: str, name: str | None) -> None:
+        """The metric of these traces, in the second ones perhaps the difference of two methods, or nothing."""
+        view.figure.css_classes = shown(place, name is not None)
         if name is not None:
             with self.sender.together():
-                self.traces.choose(METRICS[name])
-            self._ask()
-
-    def _choose_below(self, name: str | None) -> None:
-        """The difference of two methods, a second metric, or nothing."""
-        self._differs = name == DIFFERENCE
-        if self._differs and self.difference is None:
-            self.difference = PictureFigure("race-difference", NO_DIFFERENCE, "width", height=RACE_HEIGHT)
-            self.difference.set_theme(*self._look)
-            self._hear(self.difference)
-        elif name in METRICS:
-            with self.sender.together():
-                self.second.choose(METRICS[name])
-        figure = None if name is None else self.difference.figure if self._differs else self.second.figure
-        if figure is not None:
-            figure.css_classes = ["pmdviz-race-second"]
-        if self.lower.object is not figure:  # Panel rebuilds a figure that is set again
-            self.lower.object = figure
-        self._draw_difference()
+                view.choose(METRICS.get(name))
         self._ask()
 
     def _ask(self) -> None:
@@ -320,21 +306,9 @@ class RaceScreen(LiveScreen):
             self._asked = chosen
             self._look_at_traces(chosen)
 
-    def _choose_clock(self, clock: str) -> None:
-        super()._choose_clock(clock)
-        self._draw_difference()
-
     def _place(self, x: float) -> int | None:
         spent = self.traces.spent_at(x)
         return None if spent is None else round(spent / (ROWS * self._last.recipe.each_costs))
-
-    def _draw_difference(self) -> None:
-        clock = self.traces.clock
-        found = difference_of(self._last, clock) if self._last is not None and self._differs else None
-        if found is not None and self.difference is not None:
-            end = max(float(tile.trace[clock][-1]) for tile in self._last.tiles)
-            end = clock_end(clock, end, self._last.budget, found.unit)
-            self.difference.draw_picture(difference_picture(found, clock, end))
 
     def _offer_traces(self, recipe: RaceRecipe) -> None:
         """The metrics that all methods have; of two methods their difference is drawn, unless another is chosen."""
@@ -388,7 +362,6 @@ class RaceScreen(LiveScreen):
             if due:
                 for view in (self.traces, self.second):
                     view.show(scene)
-                self._draw_difference()
                 first = scene.recipe.shown[0]
                 pairs = zip(scene.tiles, chain(seeds, repeat(None)), strict=False)
                 rows = [_row(k, *pair, scene.recipe.shown) for k, pair in enumerate(pairs)]
@@ -403,5 +376,5 @@ class RaceScreen(LiveScreen):
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._dress(dark, presenter, self.tiles, self.difference)
+        self._dress(dark, presenter, self.tiles)
         self.table.swatches = swatches(dark)

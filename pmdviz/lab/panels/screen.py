@@ -390,7 +390,7 @@ class Screen(LiveScreen[Snapshot]):
         others = [key for key in (self.below.value, SECOND, trace_columns.first_group(found), *found) if key in found]
         chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
-        self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
+        self.second.figure.css_classes = shown("pmdviz-traces", chosen is not None)
 
     def _choose(self, name: str) -> None:
         """Another axis of the traces, or the data in their place."""
@@ -403,8 +403,8 @@ class Screen(LiveScreen[Snapshot]):
             self.on_data_view(self.data)
             self.first.append(pane_of(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
-            self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
-            self.traces.figure.css_classes = _shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
+            self.data.figure.css_classes = shown("pmdviz-traces", wanted)
+            self.traces.figure.css_classes = shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
@@ -477,7 +477,7 @@ class Screen(LiveScreen[Snapshot]):
         """Show no more of the next pictures than a lesson lets be seen."""
         if veil.parts != self.veil.parts:
             self.veil, self._offered = veil, None
-            self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
+            self.traces.figure.css_classes = shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -500,7 +500,7 @@ def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
     return pn.pane.Bokeh(figure, **WIDE)
 
 
-def _shown(name: str, on: bool) -> list[str]:
+def shown(name: str, on: bool) -> list[str]:
     """Classes of a figure that is there to be seen, or not."""
     return [name] if on else [name, css.HIDDEN]
 
