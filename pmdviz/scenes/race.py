@@ -220,14 +220,10 @@ class RaceScene(NamedTuple):
         return racing or [tile.spent for tile in self.tiles] or [0]
 
     @property
-    def best(self) -> str:
-        """Which method is closest, in words: "PMD (TV 0.12)"; "" where that is not known."""
-        return best([(tile.title, tile.row) for tile in self.tiles], self.recipe.shown[0])
-
-    @property
     def words(self) -> str:
         """Where all stand, in a line."""
-        return state(self.iteration, self.spent, self.budget, self.best, self.recipe.budget_unit)
+        first = best([(tile.title, tile.row) for tile in self.tiles], self.recipe.shown[0])
+        return state(self.iteration, self.spent, self.budget, first, self.recipe.budget_unit)
 
     @property
     def in_force(self) -> dict[str, Any]:

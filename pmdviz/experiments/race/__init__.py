@@ -64,17 +64,6 @@ def row(
     }
 
 
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry for each method, in the order of the rows.
-
-    For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
-    (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the mass
-    that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
-    `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
-    """
-    return [_summed(label, mine) for (label,), mine in grouped(rows, "method").items()]
-
-
 def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"method": label, "runs": len(rows)}
     for name in (*(name for name in METRICS if any(name in one for one in rows)), *COSTS):
@@ -118,8 +107,14 @@ class RaceResult:
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
-        """One entry a method: mean and sd over the seeds, see the function `summary`."""
-        return summary(self.rows)
+        """One entry for each method, in the order of the rows.
+
+        For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
+        (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the
+        mass that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
+        `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
+        """
+        return [_summed(label, mine) for (label,), mine in grouped(self.rows, "method").items()]
 
     @property
     def entrants(self) -> tuple[Entrant, ...]:

@@ -25,7 +25,6 @@ from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
 from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of, shown
-from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.status import passes_words, past_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
@@ -232,14 +231,13 @@ class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(self, page: Race) -> None:
+        super().__init__(page)
         recipe, self._bands = page.recipe, page.bands
         shown = recipe.shown
-        self.picture = PictureControls(page.look_at)
-        self._look_at_traces = page.newest("look at traces", "traces")
         self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
-        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), page.playback
+        self.table = RaceTable(margin=0, columns=columns(shown))
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
         self.heading = widgets.text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
@@ -249,9 +247,8 @@ class RaceScreen(LiveScreen):
         self.legend.css_classes = ["pmdviz-legend", "pmdviz-race-legend"]
         packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
-        starting, figure = "Making the first picture of the race", self.tiles.figure
-        self._connect(starting, css.STATUS, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
-        self.tiles.put = self.traces.put = self.second.put = self.sender.put
+        starting, look = "Making the first picture of the race", {"keyboard": True, "name": "race-acknowledge"}
+        self._connect(starting, css.STATUS, self.tiles, packed, self.marks, **look)
         self._pace = Throttle(WORDS_S)
         self._last: RaceScene | None = None
         self._look = False, False
