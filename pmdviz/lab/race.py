@@ -24,8 +24,8 @@ from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.comparing import SeedsPanel
-from pmdviz.lab.panels.folds import ExportPanel
-from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
+from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
+from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.panels.sharing import PageSharing
 from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
@@ -104,7 +104,9 @@ class Race(LivePage):
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(self.newest("look inside", "watched"), self._freeze)
+        look = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
+        self.entrant = widgets.select("Step of", {}, lambda name: self._look_inside(self.inside.is_open), **look)
+        self.inside = InsidePanel(None, self._look_inside, self._freeze, self.entrant)
         self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
@@ -163,7 +165,9 @@ class Race(LivePage):
         self.playback.hold(False)
         self.screen.show(scene, self.live.playing, self.bands.runs)
         self.screen.dim(False)
-        self.inside.show(scene)
+        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
+        if scene.tiles:
+            self.inside.show(scene)
         self.setup.show(self.recipe)
         self.sharing.follow(self.recipe, scene.at, self.live.playing)
         self.playback.playing(self.live.playing)
@@ -257,6 +261,10 @@ class Race(LivePage):
         name = self._last.names[k]
         self.live.do("look", lambda runner: runner.remove(runner.place(name)))
         return True
+
+    def _look_inside(self, on: bool) -> None:
+        """Have the step of the chosen entrant computed for the card, or none; it stays chosen as long as it races."""
+        self.newest("look inside", "watched")(self.entrant.value if on else None)
 
     def _query(self, recipe: RaceRecipe) -> str:
         """The link to the round that is shown."""

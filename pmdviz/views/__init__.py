@@ -66,16 +66,6 @@ class StageView(PictureFigure):
         super().__init__("stage", first._replace(marks=marks), zoom="both", legend=legend)  # equal borders: a square
         self.draw_picture(first)
 
-    @property
-    def layers(self) -> dict[str, GlyphRenderer]:
-        """What draws the layers that can be seen or hidden."""
-        return {name: self.drawn[name].renderer for name in LAYERS}
-
-    @property
-    def hover(self) -> HoverTool:
-        """What tells of a particle."""
-        return self.hovers[0] if self.hovers else HoverTool(tooltips=None)
-
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""
         self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
@@ -95,10 +85,6 @@ class StageView(PictureFigure):
         """What the layers are called in a picture of these columns."""
         dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
         return {**self.words, **dots}
-
-    def fit(self) -> None:
-        """Set the ranges to the target's box again."""
-        self.follow()
 
     def show(self, frame: Any) -> None:
         """Draw `frame`; drawing it twice changes nothing."""
@@ -312,16 +298,6 @@ class TracesView(PictureFigure):
         more = [self._picture(each) for each in longest]
         super().__init__("traces", self._picture(traced.GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
-
-    @property
-    def source(self) -> ColumnDataSource:
-        """The columns of the run."""
-        return self.sources["traces"]
-
-    @property
-    def marks(self) -> ColumnDataSource:
-        """What happened in it."""
-        return self.sources["marks"]
 
     def begin(self, on: bool) -> None:
         """Whether it plays: then an empty picture no longer says to press Play."""

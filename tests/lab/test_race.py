@@ -64,7 +64,7 @@ async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_sho
     async with raced(RACE.with_entrants([("pmd", FEW), ("pmd", FEW), ("smc", FEW), ("sgld", {})])) as page:
         page._act("what_if")
         page._act("inside")
-        page.inside.entrant.value = name = page._last.names[2]
+        page.entrant.value = name = page._last.names[2]
         cards, labels = [*page.setup.cards], [tile.label for tile in page._last.tiles]
         page.setup._remove(cards[0])
         page.setup._remove(cards[0])  # pressed twice
@@ -73,7 +73,7 @@ async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_sho
         await until(lambda: len(page._last.tiles) == 3 and not page.live.at_work)
         assert [tile.label for tile in page._last.tiles] == [*labels[2:], f"{labels[2]},jitter=0.5"]
         await until(lambda: page._last.watched)
-        assert page.inside.entrant.value == name == page._last.names[0]
+        assert page.entrant.value == name == page._last.names[0]
         for card in [*page.setup.cards]:
             page.setup._remove(card)
         await until(lambda: not page._last.tiles)

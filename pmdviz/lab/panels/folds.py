@@ -60,11 +60,17 @@ class InsidePanel:
     """A folded card; its content is made when it is first opened, and follows the run by `show`.
 
     `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage`, where there is one,
-    chooses one particle.
+    chooses one particle. `above` are other controls in the card.
     """
 
-    def __init__(self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
-        self._stage, self._look, self._freeze = stage, look, freeze
+    def __init__(
+        self,
+        stage: Plot | None,
+        look: Callable[[bool], None],
+        freeze: Callable[[], None],
+        *above: pn.viewable.Viewable,
+    ) -> None:
+        self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
@@ -103,7 +109,7 @@ class InsidePanel:
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
         if self._stage is not None:
             figures.pick_by_tap(self._stage)
-        self.view.append(self.inside)
+        self.view.extend([*self._above, self.inside])
 
     def show(self, snapshot: Any) -> None:
         """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
@@ -201,27 +201,6 @@ class RaceTable(JSComponent):
     _stylesheets = [static("pages.css", "race_table")]
 
 
-MENU: dict[str, Any] = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
-
-
-class RaceInside(InsidePanel):
-    """The inside of a step of one method, which a menu chooses; `look(name)` has it computed, None no longer."""
-
-    def __init__(self, look: Callable[[str | None], None], freeze: Callable[[], None]) -> None:
-        self.entrant = widgets.select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
-        super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
-
-    def _build(self) -> None:
-        self.view.append(self.entrant)
-        super()._build()
-
-    def show(self, scene: RaceScene) -> None:
-        """Follow the race; the chosen method stays as long as it races."""
-        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
-        if scene.tiles:
-            super().show(scene)
-
-
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
 PLACES = "pmdviz-race-first", "pmdviz-race-second"  # classes of the traces
 DIFFERENCE = "difference"  # in the menu of the traces below
@@ -278,7 +257,7 @@ class RaceScreen(LiveScreen):
         parts = self.heading, *panes, *below
         return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 
-    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: RaceInside, said: Any) -> None:
+    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: InsidePanel, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
         buttons = [widgets.small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}

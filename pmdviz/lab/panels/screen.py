@@ -274,10 +274,10 @@ class Screen(LiveScreen[Snapshot]):
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
-        packed += [self.traces.source, self.second.source]
+        packed += [view.sources["traces"] for view in (self.traces, self.second)]  # the columns of the run
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         self._place = self.traces.iteration_at
-        self._connect("Starting", css.IN_TRANSPORT, self.stage, packed, self.traces.marks, keyboard=keyboard)
+        self._connect("Starting", css.IN_TRANSPORT, self.stage, packed, self.traces.sources["marks"], keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
@@ -304,7 +304,7 @@ class Screen(LiveScreen[Snapshot]):
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
         self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
-        self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
+        self.options.append(small_button("Reset view", self.stage.follow, margin=(4, 0)))
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
         self.first = pn.Column(pane_of(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
