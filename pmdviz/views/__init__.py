@@ -8,7 +8,7 @@ from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from bokeh.models import Column, ColumnDataSource, Div, GlyphRenderer, HoverTool
+from bokeh.models import Column, ColumnDataSource, Div
 
 from pmdviz.experiments import Chart, Ellipses, HeatMap
 from pmdviz.experiments import Picture as Shown
@@ -34,7 +34,6 @@ from pmdviz.scenes.race import (
     tiles_room,
 )
 from pmdviz.scenes.stage import (
-    LAYERS,
     MARKS,
     SCENES,
     Pair,

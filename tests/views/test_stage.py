@@ -51,7 +51,7 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
             assert np.array_equal(array, data[name][column], equal_nan=True)
     view.show(session.advance(5))
     assert ranges(view) == seen
-    view.fit()
+    view.follow()
     assert ranges(view) != seen
 
 
