@@ -110,7 +110,6 @@ class Race(LivePage):
         self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
-        self.screen.on_visit(self._visit)
         ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -126,7 +125,7 @@ class Race(LivePage):
         super().start(doc)
         at, self._at = self._at, 0
         if at:
-            self.live.do("going to a round", methodcaller("go", at))
+            self.live.do("going to a moment", methodcaller("go", at))
 
     def take(self, recipe: RaceRecipe) -> None:
         """Race this instead of the present race."""
@@ -211,33 +210,17 @@ class Race(LivePage):
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
-            "toggle": self._toggle,
+            "toggle": lambda: self.toggle(lambda: self._begin(self.setup.recipe)),
             "step": lambda: self.paused("step", RaceRunner.advance),
             "restart": lambda: self._begin(self.setup.recipe),
             "reseed": lambda: self._begin(replace(self.setup.recipe, seeds=(fresh_seed(self.setup.recipe.seeds[0]),))),
-            "proceed": self._proceed,
+            "proceed": self.proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
             "inside": self.inside.toggle,
         }
         if self._last is not None and self.gate(name):
             acts[name]()
-
-    def _toggle(self) -> None:
-        """Play, Pause, or what both mean at the end of the race: race again."""
-        if self._last.done and not self.live.playing:
-            self._begin(self.setup.recipe)
-        self.live.play(not self.live.playing)
-
-    def _proceed(self) -> None:
-        if self.recipe.budget is not None:
-            more = self.recipe.budget
-            self.live.do("continue", lambda runner: runner.extend(more))
-            self.live.play(True)
-
-    def _visit(self, rounds: int, roughly: bool = False) -> None:
-        """Go to a round of the race so far; of several that wait only to the newest."""
-        self.paused("going to a round", methodcaller("visit", rounds, roughly), newest_only=True)
 
     def _ask_what_if(self) -> None:
         self._freeze()

@@ -183,8 +183,8 @@ def test_every_step_is_in_lock_step_the_ends_are_those_of_the_recipes_and_more_b
         assert np.array_equal(final.particles, session.frame.particles)
         assert tile.row["tv"] == final.metrics["tv"] and tile.ended
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
-    more = runner.extend(300)
-    assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
+    more = runner.proceed()
+    assert not more.done and more.budget == 1800 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
 
 
 def shown(snapshot):

@@ -296,9 +296,10 @@ class RaceRunner:
         for task in self._turns:
             task.token.cancel()
 
-    def extend(self, more: int) -> RaceScene:
-        """Give every entrant more to spend."""
-        if self.budget is not None:
+    def proceed(self) -> RaceScene:
+        """Give every entrant as much more to spend as the race was given at first."""
+        more = self.recipe.budget
+        if self.budget is not None and more is not None:
             limits.check_budget(self.budget + more)
             for one in self.racers:
                 one.session.extend(more)

@@ -306,6 +306,10 @@ class Runner:
         act(self.past)
         return self.snapshot()
 
+    def visit(self, iteration: int, roughly: bool = False) -> Snapshot:
+        """Another iteration of the run so far; roughly: near it where the way there takes long."""
+        return self.travel(lambda past: past.visit(iteration, roughly))
+
     def copy(self) -> Runner:
         """Another one that stands here with the same past, to come back to."""
         twin = object.__new__(type(self))
@@ -338,7 +342,7 @@ class Runner:
 
     def back(self) -> Snapshot:
         """One iteration back."""
-        return self.travel(lambda past: past.visit(self.iteration - 1))
+        return self.visit(self.iteration - 1)
 
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least the visited part."""
