@@ -302,7 +302,8 @@ class TracesView(PictureFigure):
         """Whether it plays: then an empty picture no longer says to press Play."""
         self._playing = on
         if on:
-            self.follow()
+            self._spans.clear()
+            self.show(*self._last)
 
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
@@ -319,11 +320,6 @@ class TracesView(PictureFigure):
     def say_seeds(self, words: str) -> None:
         """A few words on the other seeds, in the upper right corner."""
         self._seeds_said = words
-        self.show(*self._last)
-
-    def follow(self) -> None:
-        """Let the x axis follow the run again after the user's zoom."""
-        self._spans.clear()
         self.show(*self._last)
 
     def iteration_at(self, x: float) -> int | None:

@@ -16,6 +16,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.inside import START
 from pmdviz.scenes.trace_columns import GHOST, line_end, place_words
 from pmdviz.scenes.words import marked, state
+from tests.lab.threads import traced
 from tests.support.tables import refused
 
 
@@ -250,7 +251,7 @@ def test_traces_have_every_drawn_frame_and_late_ones_the_measured_before():
     for _ in range(30):
         snapshot = runner.advance(1)
         said[snapshot.frame.iteration] = snapshot.frame.metrics["tv"]
-    trace = snapshot.trace
+    trace = traced(snapshot)
     assert trace["iteration"].tolist() == list(range(31))
     assert trace["tv"][1:].tolist() == list(said.values())
     rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenated"]

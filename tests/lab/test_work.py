@@ -34,7 +34,7 @@ from pmdviz.lab.panels.folds import CANCELLED, FitPanel
 from pmdviz.lab.panels.sharing import read, usual
 from pmdviz.lab.theory import TheoryPage
 from pmdviz.views import TracesView
-from tests.lab.threads import until
+from tests.lab.threads import traced, until
 from tests.support.tables import looped, refused
 
 INDEPENDENT = Recipe("gaussian", "pmd", draws="independent", num_particles=200)
@@ -91,7 +91,7 @@ async def test_a_test_of_fit_can_be_cancelled_and_the_end_of_the_page_cancels_it
 
 async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends_them(monkeypatch, gate):
     runner, traces = Runner(RECIPE), TracesView()
-    traces.show(runner.snapshot().trace, {})
+    traces.show(traced(runner.snapshot()), {})
     panel = LuckPanel(traces)
     ask, cancel = panel._labels
     panel.seeds.value = 8

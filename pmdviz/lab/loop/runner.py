@@ -120,11 +120,6 @@ class Snapshot(NamedTuple):
         return self.measured.ending_with(self.frame.row()).columns
 
     @property
-    def trace(self) -> dict[str, np.ndarray]:
-        """The points of the traces looked at, up to the frame."""
-        return self.points.of(GROUPS[self.traces].metrics, self.frame.iteration)
-
-    @property
     def run(self) -> Run:
         """The run so far, with the present frame alone."""
         return Run(self.recipe, self.frame.target, [self.frame], self.history)
