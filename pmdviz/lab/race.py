@@ -20,6 +20,7 @@ from pmdviz.lab import links
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
+from pmdviz.lab.loop.task import TaskSlot
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
@@ -93,7 +94,7 @@ class Race(LivePage):
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         labels = "Bands", "Cancel bands"
-        self.bands = SeedsPanel(self._runs_so_far, self._draw_bands, "Bands over", 8, labels)
+        self.bands = SeedsPanel(self._runs_so_far, self._tell_bands, "Bands over", 8, labels)
         self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -279,23 +280,29 @@ class Race(LivePage):
     # The work in the background
 
     def _tell_floor(self) -> None:
-        if not self.floor.running and not self.live.playing:
+        self._glance_after(self.floor)
+
+    def _glance_after(self, work: TaskSlot) -> None:
+        """Draw the moment again with what the work has found, unless the next frame does."""
+        if not work.running and not self.live.playing:
             self._glance()
 
     def _runs_so_far(self) -> list[tuple[Recipe, Frame]]:
         runner = self.live.runner
         return [] if runner is None else [(session.recipe, session.frame) for session in runner.sessions]
 
-    def _draw_bands(self) -> None:
+    def _tell_bands(self) -> None:
+        self._show_bands()
+        self._glance_after(self.bands)
+
+    def _show_bands(self) -> None:
         for view in (self.screen.traces, self.screen.second):
             view.show_seeds(self.bands.runs)
-        if not self.bands.running and not self.live.playing:
-            self._glance()
 
     def _forget_bands(self) -> None:
         self.bands.forget()
         self.bands.say()
-        self._draw_bands()
+        self._show_bands()
 
     # In Python and in a notebook
 
