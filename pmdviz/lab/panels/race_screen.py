@@ -213,7 +213,6 @@ class RaceScreen(LiveScreen):
         super().__init__(page)
         recipe, self._bands = page.recipe, page.bands
         shown = recipe.shown
-        self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
         self.table = RaceTable(margin=0, columns=columns(shown))
@@ -233,18 +232,15 @@ class RaceScreen(LiveScreen):
         self._look = False, False
         self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
-        self._choose(
-            self.second, PLACES[1], self.below.value
-        )  # at once: what a menu says while the page is made comes later
+        self._choose(1, self.below.value)  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in RACE_CLOCKS.items()}
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
-        choose = [partial(self._choose, *each) for each in zip((self.traces, self.second), PLACES, strict=True)]
-        self.above = widgets.select("Upper trace", {}, choose[0], width=190, **look)
-        self.below = widgets.select("Lower trace", {}, choose[1], width=190, **look)
+        self.above = widgets.select("Upper trace", {}, partial(self._choose, 0), width=190, **look)
+        self.below = widgets.select("Lower trace", {}, partial(self._choose, 1), width=190, **look)
         parts = *self.picture.widgets, self.clock, self.above, self.below, self._bands.seeds, self._bands.button
         row = pn.FlexBox(*parts, gap="8px", align_items="end", **widgets.WIDE)
         return pn.Column(row, self._bands.said, css_classes=["pmdviz-options"], **widgets.WIDE)
@@ -264,9 +260,10 @@ class RaceScreen(LiveScreen):
         self.view.insert(1, pn.FlexBox(*buttons, inside.button, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
-    def _choose(self, view: RaceTraces, place: str, name: str | None) -> None:
-        """The metric of these traces, in the second ones perhaps the difference of two methods, or nothing."""
-        view.figure.css_classes = shown(place, name is not None)
+    def _choose(self, k: int, name: str | None) -> None:
+        """The metric of the first or second traces; of the second perhaps the difference of two methods, or nothing."""
+        view = (self.traces, self.second)[k]
+        view.figure.css_classes = shown(PLACES[k], name is not None)
         if name is not None:
             with self.sender.together():
                 view.choose(METRICS.get(name))
@@ -274,13 +271,8 @@ class RaceScreen(LiveScreen):
 
     def _ask(self) -> None:
         """Have the race compute the metrics of its traces in every frame."""
-        if self._last is None:
-            return
-        known = {metric.name for metric in self._last.recipe.shown}
-        chosen = frozenset(METRICS.keys() & {self.above.value, self.below.value} - known)
-        if chosen != self._asked:
-            self._asked = chosen
-            self._look_at_traces(chosen)
+        if self._last is not None:
+            self._look_at_traces(frozenset(METRICS.keys() & {self.above.value, self.below.value}))
 
     def _place(self, x: float) -> int | None:
         spent = self.traces.spent_at(x)
@@ -296,14 +288,6 @@ class RaceScreen(LiveScreen):
         for menu, options, value in ((self.above, names, first), (self.below, below, usual)):
             if menu.options != options:
                 menu.param.update(options=options, value=value, visible=len(options) > 1)
-
-    def _measure(self, recipe: RaceRecipe) -> None:
-        """The table and the clock of another race, where they are others."""
-        before = self._last.recipe if self._last is not None else None
-        if before is None or before.shown != recipe.shown:
-            self.table.columns = columns(recipe.shown)
-        if before is None or before.budget_unit != recipe.budget_unit:
-            self.clock.value = CLOCK_OF[recipe.budget_unit]
 
     def _colours(self, dark: bool) -> Mapping[str, str]:
         """Colours of the samples in the legend: the first method is an example of all."""
@@ -327,8 +311,9 @@ class RaceScreen(LiveScreen):
         with self.sender.together():
             due = self._pace.is_due(time.monotonic(), playing)
             self.tiles.draw(scene, due)
-            self._measure(scene.recipe)
-            self._last = scene
+            before, self._last = self._last, scene
+            if before is None or before.recipe.budget_unit != scene.recipe.budget_unit:
+                self.clock.value = CLOCK_OF[scene.recipe.budget_unit]
             methods = [METHODS[one.method] for one in scene.recipe.entrants]
             self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
@@ -342,7 +327,7 @@ class RaceScreen(LiveScreen):
                 pairs = zip(scene.tiles, chain(seeds, repeat(None)), strict=False)
                 rows = [_row(k, *pair, scene.recipe.shown) for k, pair in enumerate(pairs)]
                 floor = scene.floors.get(first.name)
-                self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
+                self.table.param.update(columns=columns(scene.recipe.shown), rows=rows, floor=floor, lower=first.ranks)
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)
