@@ -10,7 +10,6 @@ from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
@@ -21,6 +20,7 @@ from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
 from pmdviz.lab.loop.task import TaskSlot
+from pmdviz.lab.loop.work import ending
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
@@ -94,7 +94,7 @@ class Race(LivePage):
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
         labels = "Bands", "Cancel bands"
-        self.bands = SeedsPanel(self._runs_so_far, self._tell_bands, "Bands over", 8, labels)
+        self.bands = SeedsPanel(self._bounded, self._tell_bands, "Bands over", 8, labels)
         self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
@@ -287,9 +287,10 @@ class Race(LivePage):
         if not work.running and not self.live.playing:
             self._glance()
 
-    def _runs_so_far(self) -> list[tuple[Recipe, Frame]]:
+    def _bounded(self) -> list[Recipe]:
+        """The recipes of the entrants, endless ones as far as they have come. Raises InputError at the start."""
         runner = self.live.runner
-        return [] if runner is None else [(session.recipe, session.frame) for session in runner.sessions]
+        return [] if runner is None else [ending(session.recipe, session.frame) for session in runner.sessions]
 
     def _tell_bands(self) -> None:
         self._show_bands()

@@ -10,7 +10,7 @@ import shutil
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import IO, NamedTuple
@@ -104,9 +104,9 @@ def ending(recipe: Recipe, frame: Frame) -> Recipe:
     return recipe if recipe.budget is not None else recipe.limited(frame.spent)
 
 
-def check_time(runs: Iterable[tuple[Recipe, Frame]], number: int) -> None:
-    """Raise InputError where so many runs of each would take too long, by the pace so far or the forecast."""
-    most, seconds = most_seconds() or MOST_S, number * sum(run_seconds(*one) for one in runs)
+def check_time(recipe: Recipe, frame: Frame, number: int) -> None:
+    """Raise InputError where so many runs would take too long, by the pace of the run so far or the forecast."""
+    most, seconds = most_seconds() or MOST_S, number * run_seconds(recipe, frame)
     if seconds > most:
         words = f"{number} runs like this would take about {in_time(seconds)}, and {in_time(most)} is the most here"
         raise InputError(f"{words}: choose fewer seeds or a smaller budget.")

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 import panel as pn
 
-from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
@@ -239,7 +238,7 @@ NOTHING = "These traces have no value to compare."
 SEEDS_TELL_S = 0.3
 _seeds_pool = Slices("pmdviz-seeds")
 ALL_STOPPED = "None of the other seeds finished."
-Asked = Callable[[], Sequence[tuple[Recipe, Frame]]]
+Asked = Callable[[], Sequence[Recipe]]
 
 
 class SeedsPanel(TaskSlot):
@@ -248,7 +247,7 @@ class SeedsPanel(TaskSlot):
     Parameters
     ----------
     asked : function
-        Gives the runs that are to be repeated: their recipes, and the frames that they have come to.
+        Gives the recipes that are to be repeated, each with an end. May raise InputError.
     draw : function
         Draws bands over the `runs`, or none.
     about, usual
@@ -273,19 +272,17 @@ class SeedsPanel(TaskSlot):
         self._tell()
 
     def _ask(self) -> None:
-        """Repeat the recipes, endless ones as far as they have come, unless that would take too long."""
-        runs, number = self._asked(), self.seeds.value
-        if not runs:
-            return
+        """Repeat the recipes, unless they cannot be repeated."""
+        number = self.seeds.value
         try:
-            bounded = [ending(*one) for one in runs]
-            check_time(zip(bounded, [frame for _, frame in runs], strict=True), number)
+            recipes = self._asked()
         except InputError as error:
             self.words = error.on_page
-        else:
+            return
+        if recipes:
             self.forget()
-            self.recipes, self.words = [recipe for recipe, _ in runs], f"Repeating with {number} seeds"
-            act = partial(with_other_seeds, bounded, number)
+            self.recipes, self.words = recipes, f"Repeating with {number} seeds"
+            act = partial(with_other_seeds, recipes, number)
             self.begin(_seeds_pool, lambda tell: act(partial(self._wait, tell)), self._end_of)
 
     def _wait(self, tell: Tell, done: float, total: float) -> None:
@@ -325,14 +322,19 @@ class LuckPanel(SeedsPanel):
 
     def __init__(self, traces: TracesView) -> None:
         labels = "Repeat with other seeds", "Cancel"
-        super().__init__(self._run, lambda: traces.show_seeds(self.runs), "Other seeds", 16, labels)
+        super().__init__(self._bounded, lambda: traces.show_seeds(self.runs), "Other seeds", 16, labels)
         self._traces = traces
         self._last: Snapshot | None = None
         row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
         self.view = pn.Column(row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
 
-    def _run(self) -> list[tuple[Recipe, Frame]]:
-        return [] if self._last is None else [(self._last.recipe, self._last.frame)]
+    def _bounded(self) -> list[Recipe]:
+        """The recipe, endless as far as it has come. Raises InputError where its runs would take too long."""
+        if (last := self._last) is None:
+            return []
+        recipe = ending(last.recipe, last.frame)
+        check_time(recipe, last.frame, self.seeds.value)
+        return [recipe]
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
