@@ -257,7 +257,7 @@ def test_traces_have_every_drawn_frame_and_late_ones_the_measured_before():
     rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenated"]
     assert any(at not in (1, 2, 5, 10, 16, 22, 30) for at in rejuvenated)  # whose jumps were left out
     assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
-    assert runner.back().trace["iteration"].tolist() == list(range(30))
+    assert traced(runner.back())["iteration"].tolist() == list(range(30))
     again = runner.advance(1).trace
     assert all(again[name].tobytes() == trace[name].tobytes() for name in trace if name != CLOCK)
     twin = runner.copy()
