@@ -247,7 +247,7 @@ def export(options: argparse.Namespace) -> None:
     """Check what can be checked, run the recipe or the race, write the file."""
     from pmdviz.experiments.race import RaceRecipe
     from pmdviz.export import check
-    from pmdviz.export.options import LAYER_LIST, SIZE, Look, RaceLook, check_traces
+    from pmdviz.export.options import LAYER_LIST, SIZE, Look, RaceLook, traced
 
     found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
     given, plain = {name: value for name, value in found.items() if value is not None}, read_plain(options.recipe)
@@ -255,7 +255,7 @@ def export(options: argparse.Namespace) -> None:
     run = _run_of(options, plain) if race is None else _race_of(options, race)
     _, look, _ = check(options.out, given, Look if race is None else RaceLook)
     if race is not None:
-        check_traces(RaceRecipe.from_dict(race), look)
+        traced(RaceRecipe.from_dict(race), look.traces)
     made = run()
     write(made, options.out, sys.stdout, given)
 

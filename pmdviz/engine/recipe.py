@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from importlib import metadata
 from itertools import repeat
+from operator import itemgetter
 from types import EllipsisType
 from typing import Any, Self
 
@@ -38,6 +39,7 @@ LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters t
 _most_changes = MAX_CHANGES  # in this process
 
 Change = tuple[int, Mapping[str, Value]]
+_iteration = itemgetter(0)  # of a change
 
 
 class Portable:
@@ -188,7 +190,7 @@ def checked_changes(
         raise InputError(f"a recipe holds at most {most_changes():,} changes here; got {len(pairs):,}")
     merged: dict[int, dict[str, Raw]] = {}
     numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
-    for at, values in sorted(numbered, key=_first):
+    for at, values in sorted(numbered, key=_iteration):
         merged.setdefault(at, {}).update(values)
     knobs, kept = start, []
     for at, values in merged.items():
@@ -206,10 +208,6 @@ def changed_knobs(before: MethodKnobs, after: MethodKnobs) -> dict[str, Value]:
     differ = {name for name in new if new[name] != old[name]}
     differ |= {name for name, spec in after.specs().items() if spec.default_by and spec.default_by[0] in differ}
     return {name: value for name, value in new.items() if name in differ}
-
-
-def _first(pair: tuple[int, Raw]) -> int:
-    return pair[0]
 
 
 def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> Mapping[str, Json]:
@@ -589,10 +587,6 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
         words = f"target {target.name!r} has no data: its budget counts evaluations; leave budget_unit out"
         raise InputError(words, "budget_unit")
     return unit
-
-
-def _iteration(change: Change) -> int:
-    return change[0]
 
 
 def _named_knobs(method: str, given: Raw) -> Mapping[str, Raw]:

@@ -21,6 +21,7 @@ from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
 from pmdviz.experiments import checked_seeds, grouped, numbers
+from pmdviz.experiments.race import mode_masses
 from pmdviz.experiments.workers import Row, Way, run_cases
 from pmdviz.kernels.checks import Array
 from pmdviz.knobs import Raw, Value
@@ -406,6 +407,7 @@ class SeedRun(NamedTuple):
     seed: int
     history: Mapping[str, Array]
     stopped: str = ""
+    masses: list[float] | None = None  # of the modes at its end, where they are known
 
 
 class Judged(NamedTuple):
@@ -442,7 +444,7 @@ def run_seed(recipe: Recipe, seed: int, tell: Callable[[float], None] = lambda s
             tell(min(1.0, session.frame.spent / (recipe.budget or MAX_BUDGET)))
     except TargetError as error:
         return SeedRun(seed, session.history.columns, str(error))
-    return SeedRun(seed, session.history.columns)
+    return SeedRun(seed, session.history.columns, masses=mode_masses(session.frame))
 
 
 class SeedRuns:

@@ -17,7 +17,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceResult, stop_reason
 from pmdviz.experiments.race.recipe import spent_in
-from pmdviz.export.options import NO_TRACES, USUAL_FRAMES, Look, RaceLook, check_traces, shown_group, traced
+from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, shown_group, traced
 from pmdviz.knobs import Value
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, perfect_draws
@@ -236,8 +236,7 @@ class Film(Shown):
     @cached_property
     def group(self) -> trace_columns.Group:
         """The traces. Raises InputError where they are unavailable."""
-        name = "" if self.look.traces == NO_TRACES else self.look.traces
-        return trace_columns.GROUPS[shown_group(self.what.target, self.what.final.method, name)]
+        return trace_columns.GROUPS[shown_group(self.what.target, self.what.final.method, self.look.traces)]
 
     def scenes(self, tick: Callable[[], None] = lambda: None) -> Iterator[Scene]:
         """The scenes in order; `tick` is called after every iteration of the replay and may raise to end it."""
@@ -299,7 +298,7 @@ class RaceFilm(Shown):
 
     def __post_init__(self) -> None:
         """Raise InputError where the metric of the traces is unavailable."""
-        check_traces(self.what.recipe, self.look)
+        traced(self.what.recipe, self.look.traces)
         methods = (METHODS[one.method] for one in self.what.entrants)
         self.look.choice.check(self.what.target, *methods)
 

@@ -132,8 +132,8 @@ class RaceLook(Look):
 def shown_group(target: Target, method: Method, name: str) -> str:
     """The axis of that name, or the first that the pair has. Raises InputError where it is unavailable."""
     known = GROUPS.of(target, method)
-    if not name or name in known:
-        return name or first_group(known)
+    if name in ("", NO_TRACES, *known):
+        return name if name in known else first_group(known)
     words = f"traces: {name} is unavailable for method {method.name!r} on target {target.name!r}"
     raise InputError(f"{words}; available: {', '.join(known)}")
 
@@ -141,15 +141,9 @@ def shown_group(target: Target, method: Method, name: str) -> str:
 def traced(recipe: RaceRecipe, name: str) -> Metric:
     """The metric of that name, or the one by which the race is ranked. Raises InputError where it is unavailable."""
     known = {metric.name: metric for metric in (*recipe.shown, *recipe.metrics)}
-    if not name or name in known:
-        return known[name] if name else recipe.shown[0]
+    if name in ("", NO_TRACES, *known):
+        return known.get(name, recipe.shown[0])
     raise InputError(f"traces: {name} is unavailable for all methods of this race; available: {', '.join(known)}")
-
-
-def check_traces(recipe: RaceRecipe, look: Look) -> None:
-    """Raise InputError where the metric that the traces of a race are to show is unavailable."""
-    if look.traces != NO_TRACES:
-        traced(recipe, look.traces)
 
 
 FILM_OPTIONS = ("frames", "every", "fps")

@@ -114,7 +114,6 @@ class Lab(LivePage[Snapshot]):
         self.inside = InsidePanel(self.screen.stage.figure, self.newest("look inside", "watched"), self._freeze)
         self._go_live()
         self.commands = Commands(self)
-        self.screen.on_visit(self.commands.visit)
         self.setup = Setup(self.commands.begin, self._turn, self.newest("diagnosis", "diagnosed_by"))
         self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
         self.recipe_file = RecipeFile(self.commands.begin)

@@ -127,28 +127,29 @@ def query(recipe: Recipe, frame: Frame, page: Page | Link = PLAIN, preset: str =
     parts |= {"preset": preset} if preset else {}
     parts |= {"hide": ",".join(page.hide)} if page.hide else {}
     parts |= {name: "1" for name in ("embed", "presenter") if getattr(page, name)}
-    return _short_enough("?" + urlencode(parts, safe=","), "run")
+    return _query(parts, "run")
 
 
 def race_query(race: RaceRecipe, at: int = 0) -> str:
     """The query of the link to a round of a race on its page. Raises InputError for one that is too long."""
     parts = {"page": "race", "race": race.to_link(), **({"at": str(at)} if at else {})}
-    return _short_enough("?" + urlencode(parts), "race")
+    return _query(parts, "race")
 
 
 def experiment_query(asked: Asked) -> str:
     """The query of the link to an experiment on the Theory page. Raises InputError for one that is too long."""
     parts = {name: value for name, value in asked._asdict().items() if value}
-    return _short_enough("?" + urlencode({"page": "theory", **parts}), "experiment")
+    return _query({"page": "theory", **parts}, "experiment")
 
 
 def attempt_query(lesson: str, step: str, recipe: Recipe) -> str:
     """The query of the link to an attempt at a challenge. Raises InputError for one that is too long."""
     parts = {"lesson": lesson, "step": step, "run": recipe.to_link(), "start": END}
-    return _short_enough("?" + urlencode(parts), "attempt")
+    return _query(parts, "attempt")
 
 
-def _short_enough(text: str, what: str) -> str:
+def _query(parts: Mapping[str, str], what: str) -> str:
+    text = "?" + urlencode(parts, safe=",")
     if len(text) > LONGEST:
         words = f"this {what}'s link would have {len(text):,} characters, and {LONGEST:,} is what every program lets"
         raise InputError(f"{words} through; share the recipe as a file")

@@ -224,6 +224,7 @@ class LivePage(Page, Generic[Shown]):
         self.live = Live(self, self.screen.ack)
         self.live.pace = SLOW
         self.view, self.foot = self.screen.view, self.playback.view
+        self.screen.on_visit(self._visit)
         self.screen.ack.on_change("presses", handed(lambda attr, old, new: self._press(self.screen.ack.key)))
 
     # What others read
@@ -324,6 +325,21 @@ class LivePage(Page, Generic[Shown]):
         """Have the runner do it, and play no longer."""
         self._freeze()
         self.live.do(what, act, newest_only)
+
+    def toggle(self, again: Callable[[], None]) -> None:
+        """Play, Pause, or what both mean at the end: `again`."""
+        if self._last is not None and self._last.done and not self.live.playing:
+            again()
+        self.live.play(not self.live.playing)
+
+    def proceed(self) -> None:
+        """Play with as much budget again as at first."""
+        self.live.do("continue", methodcaller("proceed"))
+        self.live.play(True)
+
+    def _visit(self, place: int, roughly: bool = False) -> None:
+        """Go to another moment of what was run so far; of several that wait only to the newest."""
+        self.paused("going to a moment", methodcaller("visit", place, roughly), newest_only=True)
 
     def newest(self, what: str, name: str) -> Callable[[Any], None]:
         """Have the runner look in another way, `name` being the value; of several that wait only the newest."""

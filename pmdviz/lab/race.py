@@ -4,28 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from operator import methodcaller
 from types import EllipsisType
 from typing import Any
 
-from pmdviz.engine.recipe import fresh_seed
+from pmdviz.engine.recipe import Recipe, fresh_seed
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, failed_step_words, unknown
-from pmdviz.experiments.race import RaceRecipe, RaceResult, race
-from pmdviz.experiments.sweep import SeedRun, SeedRuns
+from pmdviz.experiments.race import RaceRecipe, RaceResult
+from pmdviz.export.options import RaceLook
 from pmdviz.lab import links
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.race_runner import ROWS, RaceRunner
 from pmdviz.lab.loop.recorded import require
-from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
+from pmdviz.lab.loop.task import TaskSlot
+from pmdviz.lab.loop.work import ending
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
-from pmdviz.lab.panels.folds import RACE, ExportPanel
-from pmdviz.lab.panels.race_screen import RaceInside, RaceScreen, status_fields
+from pmdviz.lab.panels.comparing import SeedsPanel
+from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
+from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
 from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
 from pmdviz.lab.panels.sharing import PageSharing
 from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
@@ -36,67 +37,6 @@ from pmdviz.targets import Target
 BUTTONS = {**widgets.BUTTONS, "Reseed": "reseed", "Continue": "proceed"}
 WHAT_IF = "Change a setting of a method: from this moment on it is one more method of the race."
 SETTLE_S = 0.3  # so often a paused race looks who has come back
-
-# Bands over seeds: the whole race again and again in the background, with progress and Cancel.
-
-TELL_S = 0.3
-POINTS = 60  # measured frames of each run
-_pool = Slices("pmdviz-bands")
-
-
-class Bands(TaskSlot):
-    """At most one series of races at a time. While `pause(True)` nothing is computed: the page is out of sight."""
-
-    def __init__(self, tell: Callable[[], None]) -> None:
-        super().__init__(tell, TELL_S)
-        self.words, self._seeds = "", 0
-        self._seen = threading.Event()
-        self._seen.set()
-        self.result: RaceResult | None = None
-
-    @property
-    def runs(self) -> list[SeedRuns]:
-        """Those of each entrant; none before the end."""
-        if (result := self.result) is None:
-            return []
-        found, seeds = result.histories, result.seeds
-        return [SeedRuns([SeedRun(seed, found[one.label, seed]) for seed in seeds]) for one in result.entrants]
-
-    def race(self, recipe: RaceRecipe, seeds: int) -> None:
-        """Race `seeds` times with the seeds 0, 1, ..., after stopping the running work."""
-        self.forget()
-        self.words, self._seeds = "waiting for a thread", seeds
-        many = replace(recipe, seeds=tuple(range(seeds)), points=POINTS)
-        self.begin(_pool, lambda tell: self._compute(many, tell), self._ended)
-
-    def forget(self) -> None:
-        """Let go of everything: it belongs to another race."""
-        self.let_go()
-        self.result, self.words = None, ""
-
-    def pause(self, on: bool) -> None:
-        """Whether to stand still."""
-        (self._seen.clear if on else self._seen.set)()
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("they stopped with {kind}: {error}")
-        self.result = found.result
-        if found.error is None:
-            self.words = f"Bands: the middle 80 % of {self._seeds} seeds"
-        else:
-            self.words = "Cancelled: no bands" if found.cancelled else f"No bands: {found.words}"
-
-    def _compute(self, recipe: RaceRecipe, tell: Tell) -> RaceResult:
-        def progress(share: float, words: str) -> None:
-            tell(share, 1)
-            while not self._seen.wait(0.5):
-                tell(share, 1)
-            self.words = words
-
-        return race(recipe, progress=progress)
-
-
-# The page.
 
 
 def usual_race() -> RaceRecipe:
@@ -153,22 +93,24 @@ class Race(LivePage):
         super().__init__()
         self.recipe, self._at = recipe, at
         self.playback = PlaybackBar(self._act, self._set_pace, lambda rounds: f"{rounds * ROWS:,} data", BUTTONS)
-        self.bands = Bands(self._tell_bands)
+        labels = "Bands", "Cancel bands"
+        self.bands = SeedsPanel(self._bounded, self._tell_bands, "Bands over", 8, labels)
         self.screen = RaceScreen(self)
         self._go_live()
         go = self._open_in_lab, lambda: "Open in the Lab" if self.on_open else "Copy Python"
         self.setup = RaceSetup(self.recipe, self._begin, self._branch, self._leave, go)
-        self.exports = ExportPanel(lambda act: self.live.do("export", act), RACE)
+        self.exports = ExportPanel(lambda act: self.live.do("export", act), "pmdviz-race", RaceLook)
         hint = " (Export, recipe as JSON)"
         self.sharing = PageSharing(self.screen.ack, self._query, "?page=race", usual_race(), hint)
         self.sharing.button.label = "Copy link"
         self.settings = Sheet("Methods and settings", self.setup.view, about=self._sheet_moved)
         self.share = Sheet("Share", self.sharing.button, self.exports.view, about=self._sheet_moved)
-        self.inside = RaceInside(self.newest("look inside", "watched"), self._freeze)
+        look = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
+        self.entrant = widgets.select("Step of", {}, lambda name: self._look_inside(self.inside.is_open), **look)
+        self.inside = InsidePanel(None, self._look_inside, self._freeze, self.entrant)
         self.sheets = self.settings, self.share
         self.screen.open_sheets(self.settings, self.share, self.inside, self.sharing.said)
         ack = self.screen.ack
-        self.screen.on_visit(self._visit)
         ack.on_change("hidden", handed(lambda attr, old, new: self.bands.pause(new)))
         self.screen.tiles.figure.on_change("inner_width", handed(lambda attr, old, new: self._laid_out(new)))
 
@@ -184,7 +126,7 @@ class Race(LivePage):
         super().start(doc)
         at, self._at = self._at, 0
         if at:
-            self.live.do("going to a round", methodcaller("go", at))
+            self.live.do("going to a moment", methodcaller("go", at))
 
     def take(self, recipe: RaceRecipe) -> None:
         """Race this instead of the present race."""
@@ -221,9 +163,11 @@ class Race(LivePage):
             self.screen.extra, self._what_if = "", False
         self._last, self.recipe = scene, scene.recipe
         self.playback.hold(False)
-        self.screen.show(scene, self.live.playing, self._summary())
+        self.screen.show(scene, self.live.playing, self.bands.runs)
         self.screen.dim(False)
-        self.inside.show(scene)
+        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
+        if scene.tiles:
+            self.inside.show(scene)
         self.setup.show(self.recipe)
         self.sharing.follow(self.recipe, scene.at, self.live.playing)
         self.playback.playing(self.live.playing)
@@ -267,33 +211,17 @@ class Race(LivePage):
 
     def _act(self, name: str) -> None:
         acts: dict[str, Callable[[], None]] = {
-            "toggle": self._toggle,
+            "toggle": lambda: self.toggle(lambda: self._begin(self.setup.recipe)),
             "step": lambda: self.paused("step", RaceRunner.advance),
             "restart": lambda: self._begin(self.setup.recipe),
             "reseed": lambda: self._begin(replace(self.setup.recipe, seeds=(fresh_seed(self.setup.recipe.seeds[0]),))),
-            "proceed": self._proceed,
+            "proceed": self.proceed,
             "back": lambda: self._visit(self._last.at - 1),
             "what_if": self._ask_what_if,
             "inside": self.inside.toggle,
         }
         if self._last is not None and self.gate(name):
             acts[name]()
-
-    def _toggle(self) -> None:
-        """Play, Pause, or what both mean at the end of the race: race again."""
-        if self._last.done and not self.live.playing:
-            self._begin(self.setup.recipe)
-        self.live.play(not self.live.playing)
-
-    def _proceed(self) -> None:
-        if self.recipe.budget is not None:
-            more = self.recipe.budget
-            self.live.do("continue", lambda runner: runner.extend(more))
-            self.live.play(True)
-
-    def _visit(self, rounds: int, roughly: bool = False) -> None:
-        """Go to a round of the race so far; of several that wait only to the newest."""
-        self.paused("going to a round", methodcaller("visit", rounds, roughly), newest_only=True)
 
     def _ask_what_if(self) -> None:
         self._freeze()
@@ -317,6 +245,10 @@ class Race(LivePage):
         name = self._last.names[k]
         self.live.do("look", lambda runner: runner.remove(runner.place(name)))
         return True
+
+    def _look_inside(self, on: bool) -> None:
+        """Have the step of the chosen entrant computed for the card, or none; it stays chosen as long as it races."""
+        self.newest("look inside", "watched")(self.entrant.value if on else None)
 
     def _query(self, recipe: RaceRecipe) -> str:
         """The link to the round that is shown."""
@@ -348,38 +280,30 @@ class Race(LivePage):
     # The work in the background
 
     def _tell_floor(self) -> None:
-        if not self.floor.running and not self.live.playing:
+        self._glance_after(self.floor)
+
+    def _glance_after(self, work: TaskSlot) -> None:
+        """Draw the moment again with what the work has found, unless the next frame does."""
+        if not work.running and not self.live.playing:
             self._glance()
 
-    def press_bands(self, seeds: int) -> None:
-        """Race with so many seeds in the background, or cancel that."""
-        if self.bands.running:
-            self.bands.cancel()
-        elif self.recipe.budget is None:
-            self.bands.words = "Bands need a budget: an endless race has no end over which to average"
-        elif self.recipe.entrants:
-            self.bands.race(self.recipe, seeds)
-        self._tell_bands()
+    def _bounded(self) -> list[Recipe]:
+        """The recipes of the entrants, endless ones as far as they have come. Raises InputError at the start."""
+        runner = self.live.runner
+        return [] if runner is None else [ending(session.recipe, session.frame) for session in runner.sessions]
 
     def _tell_bands(self) -> None:
         self._show_bands()
-        if not self.bands.running and not self.live.playing:
-            self._glance()
-
-    def _forget_bands(self) -> None:
-        self.bands.forget()
-        self._show_bands()
+        self._glance_after(self.bands)
 
     def _show_bands(self) -> None:
-        running = self.bands.running
-        words = f"Bands: {self.bands.words} ({self.bands.share:.0%})" if running else self.bands.words
-        self.screen.say_bands(words, self.bands.share if running else None)
         for view in (self.screen.traces, self.screen.second):
             view.show_seeds(self.bands.runs)
 
-    def _summary(self) -> dict[str, Mapping[str, Any]]:
-        result = self.bands.result
-        return {} if result is None else {entry["method"]: entry for entry in result.summary}
+    def _forget_bands(self) -> None:
+        self.bands.forget()
+        self.bands.say()
+        self._show_bands()
 
     # In Python and in a notebook
 

@@ -220,14 +220,10 @@ class RaceScene(NamedTuple):
         return racing or [tile.spent for tile in self.tiles] or [0]
 
     @property
-    def best(self) -> str:
-        """Which method is closest, in words: "PMD (TV 0.12)"; "" where that is not known."""
-        return best([(tile.title, tile.row) for tile in self.tiles], self.recipe.shown[0])
-
-    @property
     def words(self) -> str:
         """Where all stand, in a line."""
-        return state(self.iteration, self.spent, self.budget, self.best, self.recipe.budget_unit)
+        first = best([(tile.title, tile.row) for tile in self.tiles], self.recipe.shown[0])
+        return state(self.iteration, self.spent, self.budget, first, self.recipe.budget_unit)
 
     @property
     def in_force(self) -> dict[str, Any]:
@@ -385,7 +381,7 @@ def difference_picture(found: Difference, clock: str, end: float) -> Picture:
     ends = ("first", 1.0, EDGE_PX), ("second", 0.0, -EDGE_PX)
     for title, (key, height, down) in zip(found.titles, ends, strict=True):
         look = {"align": "right", "baseline": "top" if height else "bottom", "right": -6, "down": down, "edge": True}
-        said = {"x": [end], "y": [height], "text": [f"{_short(title)} closer"]}
+        said = {"x": [end], "y": [height], "text": [f"{cut(title, SHORT_TITLE)} closer"]}
         marks[key] = Mark("words", "muted", said, look)
     if len(y) < 2:
         waiting = {"x": [end / 2], "y": [0.75], "text": ["Press Play: the difference will be drawn here"]}
@@ -393,10 +389,6 @@ def difference_picture(found: Difference, clock: str, end: float) -> Picture:
     label = f"difference of {found.metric.short or found.metric.title}"
     axes = Axis(RACE_CLOCKS[clock], 0.0, end), Axis(label, -reach, reach)
     return Picture(*axes, marks, {}, about="Curve: the difference between the two, step by step")
-
-
-def _short(title: str) -> str:
-    return title if len(title) <= SHORT_TITLE else title[: SHORT_TITLE - 1].rstrip(", ") + "…"
 
 
 # The tiles of a race: what each shows of its entrant, in units of a tile.

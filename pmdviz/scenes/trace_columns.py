@@ -567,9 +567,9 @@ def line_end(last: int, spent: int, budget: int | None) -> int:
     return max(last, min(room, math.ceil(last * budget / spent)))
 
 
-def place_words(iteration: int, last: int) -> str:
+def place_words(at: int, last: int, counted: str = "iteration") -> str:
     """Where one stands: "iteration 40 of 120"."""
-    return f"iteration {count(iteration)} of {count(last)}"
+    return f"{counted} {count(at)} of {count(last)}"
 
 
 def ghost_name(is_branch: bool) -> str:

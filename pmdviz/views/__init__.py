@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import EllipsisType
 from typing import Any
 
 import numpy as np
-from bokeh.models import Column, ColumnDataSource, Div, GlyphRenderer, HoverTool
+from bokeh.models import Column, ColumnDataSource, Div
 
 from pmdviz.experiments import Chart, Ellipses, HeatMap
 from pmdviz.experiments import Picture as Shown
@@ -23,17 +24,16 @@ from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
 from pmdviz.scenes.race import (
     Columns,
-    Difference,
     Joined,
     Letters,
     RaceScene,
+    difference_of,
     difference_picture,
     race_traces_picture,
     tiles_picture,
     tiles_room,
 )
 from pmdviz.scenes.stage import (
-    LAYERS,
     MARKS,
     SCENES,
     Pair,
@@ -65,16 +65,6 @@ class StageView(PictureFigure):
         super().__init__("stage", first._replace(marks=marks), zoom="both", legend=legend)  # equal borders: a square
         self.draw_picture(first)
 
-    @property
-    def layers(self) -> dict[str, GlyphRenderer]:
-        """What draws the layers that can be seen or hidden."""
-        return {name: self.drawn[name].renderer for name in LAYERS}
-
-    @property
-    def hover(self) -> HoverTool:
-        """What tells of a particle."""
-        return self.hovers[0] if self.hovers else HoverTool(tooltips=None)
-
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""
         self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
@@ -94,10 +84,6 @@ class StageView(PictureFigure):
         """What the layers are called in a picture of these columns."""
         dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
         return {**self.words, **dots}
-
-    def fit(self) -> None:
-        """Set the ranges to the target's box again."""
-        self.follow()
 
     def show(self, frame: Any) -> None:
         """Draw `frame`; drawing it twice changes nothing."""
@@ -299,7 +285,7 @@ class TracesView(PictureFigure):
 
     def __init__(self, group: str = "tv") -> None:
         self.group, self.clock = group, "visited"
-        self._seeds: SeedRuns | None = None
+        self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), traced.AT_THE_END)
@@ -312,43 +298,28 @@ class TracesView(PictureFigure):
         super().__init__("traces", self._picture(traced.GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
-    @property
-    def source(self) -> ColumnDataSource:
-        """The columns of the run."""
-        return self.sources["traces"]
-
-    @property
-    def marks(self) -> ColumnDataSource:
-        """What happened in it."""
-        return self.sources["marks"]
-
     def begin(self, on: bool) -> None:
         """Whether it plays: then an empty picture no longer says to press Play."""
         self._playing = on
         if on:
-            self.follow()
+            self._spans.clear()
+            self.show(*self._last)
 
     def choose(self, group: str | None = None, clock: str | None = None) -> None:
         """Show another group of traces (a key of GROUPS) or another x axis (a key of CLOCKS)."""
         self.group, self.clock = group or self.group, clock or self.clock
-        self._bands = bands_of(self._seeds, self.clock, tuple(traced.GROUPS[self.group].metrics))
-        self.follow()
+        self._spans.clear()
+        self.show_seeds(self._seeds)
 
-    def show_seeds(self, runs: SeedRuns | None) -> None:
-        """Have a band over the same run with other seeds behind each trace; None for no bands."""
-        if runs is not self._seeds:
-            self._seeds = runs
-            self._bands = bands_of(runs, self.clock, tuple(traced.GROUPS[self.group].metrics))
-            self.show(*self._last)
+    def show_seeds(self, runs: Sequence[SeedRuns]) -> None:
+        """Have a band over the same run with other seeds behind each trace; no bands for an empty list."""
+        self._seeds, names = runs, tuple(traced.GROUPS[self.group].metrics)
+        self._bands = bands_of(runs[0], self.clock, names) if runs else {}
+        self.show(*self._last)
 
     def say_seeds(self, words: str) -> None:
         """A few words on the other seeds, in the upper right corner."""
         self._seeds_said = words
-        self.show(*self._last)
-
-    def follow(self) -> None:
-        """Let the x axis follow the run again after the user's zoom."""
-        self._spans.clear()
         self.show(*self._last)
 
     def iteration_at(self, x: float) -> int | None:
@@ -390,7 +361,7 @@ class TracesView(PictureFigure):
             beside += [traced.column(ghost, name) for name in group.metrics]
         axes = traced.traces_axes(history, group, self.clock, floors, budget, unit, beside)
         happened = {*expected, *(mark.kind for mark in marks)}
-        number = len(self._seeds.whole) if self._seeds is not None else 0
+        number = len(self._seeds[0].whole) if self._seeds else 0
         seeds = f"middle {SHARE:.0%} of {number} seeds".replace("%", "\u00a0%") if number else ""
         drawn = floors, marks, happened, standing, self._bands, seeds
         made = traced.traces_picture(history, group, self.clock, axes, *drawn)
@@ -438,9 +409,9 @@ def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | 
     return float(columns[clock][known[-1]]), float((at - low) / (high - low)), name
 
 
-def bands_of(runs: SeedRuns | None, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
+def bands_of(runs: SeedRuns, clock: str, names: Sequence[str]) -> dict[str, dict[str, np.ndarray]]:
     """The bands of those columns that the runs have, against a clock."""
-    found = {name: runs.band(clock, name) for name in names} if runs is not None and runs.whole else {}
+    found = {name: runs.band(clock, name) for name in names} if runs.whole else {}
     return {name: band for name, band in found.items() if len(band["x"])}
 
 
@@ -452,10 +423,14 @@ ROOM = [NO_ENTRANT] * len(style.ENTRANTS_LIGHT)  # for as many entrants as can b
 
 
 class RaceTraces(PictureFigure):
-    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown."""
+    """One figure with a metric of all entrants, whole, and a marker where each is at the moment that is shown.
+
+    Without a metric: how far the second of two entrants is above the first one.
+    """
 
     def __init__(self, slot: str, metric: Metric) -> None:
-        self.metric, self.clock = metric, "visited"
+        self.metric: Metric | None = metric
+        self.clock = "visited"
         self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
         self._last: RaceScene | None = None
@@ -472,22 +447,31 @@ class RaceTraces(PictureFigure):
     def show(self, scene: RaceScene) -> None:
         """Draw the traces of the whole race so far, with markers where the entrants are, and the floors."""
         self._last = scene
+        self.draw_picture(self._difference(scene) if self.metric is None else self._curves(scene, self.metric))
+
+    def _difference(self, scene: RaceScene) -> Picture:
+        if (found := difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
+            return self.picture
+        end = max(float(tile.trace[self.clock][-1]) for tile in scene.tiles)
+        return difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
+
+    def _curves(self, scene: RaceScene, metric: Metric) -> Picture:
         rows = [tile.whole for tile in scene.tiles]
         here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else ()
-        counted = scene.floors.get(self.metric.name), scene.budget, scene.recipe.budget_unit
-        made = race_traces_picture(rows, self.metric, self.clock, *counted, self._bands, here)
+        counted = scene.floors.get(metric.name), scene.budget, scene.recipe.budget_unit
+        made = race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
         waits = rows and all(len(one["visited"]) < 2 for one in rows)
-        self.draw_picture(made._replace(middle=WAITING.format(self.metric.title)) if waits else made)
+        return made._replace(middle=WAITING.format(metric.title)) if waits else made
 
-    def choose(self, metric: Metric | None = None, clock: str | None = None) -> None:
-        """Show another metric or clock; the zoom along the old one means nothing any more."""
-        self.metric, self.clock = metric or self.metric, clock or self.clock
+    def choose(self, metric: Metric | None | EllipsisType = ..., clock: str | None = None) -> None:
+        """Show another metric, the difference (None) or another clock; the zoom along the old one means nothing now."""
+        self.metric, self.clock = self.metric if metric is ... else metric, clock or self.clock
         self._spans.clear()
         self.show_seeds(self._seeds)
 
     def show_seeds(self, entrants: Sequence[SeedRuns]) -> None:
         """Bands over the seeds of each entrant; none for an empty list."""
-        self._seeds, name = entrants, self.metric.name
+        self._seeds, name = entrants, self.metric.name if self.metric is not None else ""
         found = {str(k): bands_of(runs, self.clock, [name]).get(name) for k, runs in enumerate(entrants)}
         self._bands = {k: one for k, one in found.items() if one is not None}
         if self._last is not None:
@@ -498,15 +482,3 @@ class RaceTraces(PictureFigure):
         rows = [(tile.whole, tile.clock) for tile in (self._last.tiles if self._last is not None else ())]
         found = [np.interp(x, one[self.clock], one[of]) for one, of in rows if len(one["visited"]) > 1]
         return round(float(max(found))) if found else None
-
-
-class RaceDifference(PictureFigure):
-    """One figure; above 0 the first entrant is closer, below 0 the second."""
-
-    def __init__(self) -> None:
-        nothing = Difference(np.empty(0), np.empty(0), METRICS["tv"], ("", ""), "data")
-        super().__init__("race-difference", difference_picture(nothing, "visited", 1.0), "width", height=RACE_HEIGHT)
-
-    def show(self, found: Difference, clock: str, end: float) -> None:
-        """Draw a difference against a clock whose axis goes to `end`."""
-        self.draw_picture(difference_picture(found, clock, end))

@@ -72,7 +72,7 @@ def test_a_race_plays_is_ranked_is_seen_from_the_inside_and_its_entrants_change(
 
     page.get_by_label("Bands over").select_option("32 seeds")
     race.press("Bands")
-    page.get_by_text("Bands: PMD").wait_for(timeout=30_000)
+    page.get_by_text("Repeating with 32 seeds").wait_for(timeout=30_000)
     race.press("Cancel bands")
     page.get_by_role("button", name="Bands", exact=True).wait_for(timeout=30_000)
     page.get_by_role("button", name="Methods and settings").click()

@@ -14,11 +14,12 @@ import pmdviz
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.export.options import RaceLook
 from pmdviz.lab import Lab, css
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.panels.comparing import BRANCH, KNOB, ComparePanel
-from pmdviz.lab.panels.folds import CARDS, RACE, RUN, ExportPanel
+from pmdviz.lab.panels.folds import CARDS, ExportPanel
 from pmdviz.lab.plain_pages import MethodsPage, Opening, opening
 from pmdviz.lessons.words import NOTHING_YET, diagnosis_of
 from pmdviz.methods import METHODS
@@ -173,8 +174,8 @@ def test_the_table_has_every_method_once_and_a_cell_opens_the_lab_at_its_trace()
             assert not cell.terms or opening(method, column).trace in ("", *GROUPS), name
 
 
-def opened(asked, subject=RUN):
-    panel = ExportPanel(asked.append, subject)
+def opened(asked, *subject):
+    panel = ExportPanel(asked.append, *subject)
     panel.view.collapsed = False
     return panel
 
@@ -206,7 +207,7 @@ async def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
     entrants = ["pmd:num_particles=60", "smc:num_particles=50,batch_size=100"]
     runner = RaceRunner(RaceRecipe.checked(entrants, "mixture", {"num_data": 200, "sigma_x": 1.5}, None, [3]))
     asked = []
-    panel = opened(asked, RACE)
+    panel = opened(asked, "pmdviz-race", RaceLook)
     while not runner.snapshot().tiles[0].visited >= 300:
         snapshot = runner.advance()
     for suffix in (".csv", ".json", ".gif"):

@@ -28,7 +28,7 @@ from pmdviz.lab.race import Race
 from pmdviz.presets import PRESETS
 from pmdviz.scenes.stage import SceneChoice, applicable_scenes
 from pmdviz.scenes.trace_columns import GROUPS
-from tests.lab.threads import drawing, playing_lab, until
+from tests.lab.threads import drawing, playing_lab, traced, until
 from tests.support.tables import looped
 
 
@@ -331,7 +331,7 @@ def test_the_whole_run_plays_without_a_kernel(no_kernels):
         seen.append(runner.advance(1))
     assert [shown.frame.iteration for shown in seen] == list(range(201))
     assert {mark.kind for mark in seen[-1].marks} == {"limited", "rejuvenated"}
-    assert list(seen[-1].trace["iteration"]) == list(range(201)) and seen[-1].frame.metrics["floor_tv"] > 0
+    assert list(traced(seen[-1])["iteration"]) == list(range(201)) and seen[-1].frame.metrics["floor_tv"] > 0
     assert seen[3].origins is not None and len(seen[50].columns.approximate["x"]) > 500
     for act, at in ((Runner.back, 199), (Runner.restart, 0), (Runner.replay, 0), (lambda r: r.advance(3), 3)):
         assert act(runner).frame.iteration == at
@@ -401,7 +401,7 @@ async def test_the_live_run_takes_over_where_the_recorded_one_is(cold):
         snapshot = lab._last
         assert snapshot.frame.digest == Session(RECIPE).seek(snapshot.frame.iteration).digest
         assert not [pair for pair in pairwise(seen) if pair[1][0] - pair[0][0] not in (0, 1)]
-        assert list(snapshot.trace["iteration"]) == list(range(snapshot.frame.iteration + 1))
+        assert list(traced(snapshot)["iteration"]) == list(range(snapshot.frame.iteration + 1))
         assert not snapshot.news and lab.recipe == RECIPE
 
 
@@ -416,7 +416,7 @@ def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, live, monk
     runner.advance(4)
     taken = runner.take_over(runner.caught_up())
     assert (taken.frame.iteration, taken.news) == (0, STARTS_AGAIN) and not runner.is_recorded
-    assert list(runner.advance(1).trace["iteration"]) == [0, 1]
+    assert list(traced(runner.advance(1))["iteration"]) == [0, 1]
 
 
 async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_and_acts_where_it_was_turned(cold):

@@ -97,7 +97,7 @@ def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):
         shown = view.figure.xaxis[0]  # the browser chooses and writes them, also where the reader has zoomed
         assert shown.ticker.args == shown.formatter.args == dict(zip(("origin", "unit"), table.units[0], strict=True))
         view.look_at(make_target("mixture"), SCENES["posterior"], (0, 1))
-        view.fit()
+        view.follow()
         assert isinstance(shown.ticker, BasicTicker) and shown.formatter.args == {} == shown.major_label_overrides
 
 

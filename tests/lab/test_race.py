@@ -11,6 +11,7 @@ import numpy as np
 
 import pmdviz
 from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.sweep import other_seeds, run_seed
 from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
@@ -63,7 +64,7 @@ async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_sho
     async with raced(RACE.with_entrants([("pmd", FEW), ("pmd", FEW), ("smc", FEW), ("sgld", {})])) as page:
         page._act("what_if")
         page._act("inside")
-        page.inside.entrant.value = name = page._last.names[2]
+        page.entrant.value = name = page._last.names[2]
         cards, labels = [*page.setup.cards], [tile.label for tile in page._last.tiles]
         page.setup._remove(cards[0])
         page.setup._remove(cards[0])  # pressed twice
@@ -72,7 +73,7 @@ async def test_what_is_asked_before_the_next_picture_is_about_the_methods_on_sho
         await until(lambda: len(page._last.tiles) == 3 and not page.live.at_work)
         assert [tile.label for tile in page._last.tiles] == [*labels[2:], f"{labels[2]},jitter=0.5"]
         await until(lambda: page._last.watched)
-        assert page.inside.entrant.value == name == page._last.names[0]
+        assert page.entrant.value == name == page._last.names[0]
         for card in [*page.setup.cards]:
             page.setup._remove(card)
         await until(lambda: not page._last.tiles)
@@ -140,6 +141,18 @@ async def test_the_clock_and_the_metrics_follow_what_is_raced():
         assert {"first", "second"} <= set(page.screen.table.rows[0])
 
 
+async def test_bands_are_runs_of_every_method_with_other_seeds_and_the_table_has_their_mean():
+    async with raced() as page:
+        page.bands.seeds.value = 4
+        page.bands._press()
+        await until(lambda: page.bands.runs and not page.live.at_work)
+        ends = [[run_seed(one, seed).history["tv"][-1] for seed in other_seeds(0, 4)] for one in RACE.recipes]
+        assert [row["seeds"][0] for row in page.screen.table.rows] == [float(np.mean(each)) for each in ends]
+        assert "middle 80" in page.bands.said.object and len(page.screen.traces._bands) == 2
+        page.setup._on_budget(500)
+        assert not page.bands.runs and not page.screen.traces._bands
+
+
 OPTIONS = {"num_data": 300, "sigma_x": 1.5}
 OF_THREE = RaceRecipe.checked([("pmd", FEW), ("smc", FEW), "sgld"], target_options=OPTIONS, budget=900)
 
@@ -170,8 +183,8 @@ def test_every_step_is_in_lock_step_the_ends_are_those_of_the_recipes_and_more_b
         assert np.array_equal(final.particles, session.frame.particles)
         assert tile.row["tv"] == final.metrics["tv"] and tile.ended
         assert tile.trace["visited"][-1] == final.visited and (np.diff(tile.trace["visited"]) > 0).all()
-    more = runner.extend(300)
-    assert not more.done and more.budget == 1200 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
+    more = runner.proceed()
+    assert not more.done and more.budget == 1800 and [bool(tile.ended) for tile in more.tiles] == [False, True, False]
 
 
 def shown(snapshot):
@@ -329,6 +342,10 @@ def test_cancelled_steps_leave_everybody_where_they_stood_and_a_failure_ends_one
 SMALL = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
 
 
+def spent(runner):
+    return [session.frame.spent for session in runner.sessions]
+
+
 def advanced(runner, rows):
     """Everybody steps in turn, without threads, as far as may be."""
     runner.raise_level(rows)
@@ -343,12 +360,12 @@ def test_levels_rise_by_the_rows_asked_for_and_the_slowest_holds_the_others_at_t
     runner = RaceRunner(RaceRecipe.checked(methods, budget=None, clock=clock, **SMALL))
     for level in range(rows, 6 * rows, rows):
         advanced(runner, rows)
-        assert runner.spent == [level * unit] * 2
+        assert spent(runner) == [level * unit] * 2
     for _ in range(20):
         runner.raise_level(50)
         while runner.may_step(runner.racers[k]):
             runner.racers[k].step()
-    assert runner.spent[k] == (level + beyond) * unit and runner.spent[1 - k] == level * unit
+    assert spent(runner)[k] == (level + beyond) * unit and spent(runner)[1 - k] == level * unit
     assert runner.may_step(runner.racers[1 - k])
 
 

@@ -16,6 +16,7 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.inside import START
 from pmdviz.scenes.trace_columns import GHOST, line_end, place_words
 from pmdviz.scenes.words import marked, state
+from tests.lab.threads import traced
 from tests.support.tables import refused
 
 
@@ -250,30 +251,30 @@ def test_traces_have_every_drawn_frame_and_late_ones_the_measured_before():
     for _ in range(30):
         snapshot = runner.advance(1)
         said[snapshot.frame.iteration] = snapshot.frame.metrics["tv"]
-    trace = snapshot.trace
+    trace = traced(snapshot)
     assert trace["iteration"].tolist() == list(range(31))
     assert trace["tv"][1:].tolist() == list(said.values())
     rejuvenated = [mark.iteration for mark in snapshot.marks if mark.kind == "rejuvenated"]
     assert any(at not in (1, 2, 5, 10, 16, 22, 30) for at in rejuvenated)  # whose jumps were left out
     assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
-    assert runner.back().trace["iteration"].tolist() == list(range(30))
-    again = runner.advance(1).trace
+    assert traced(runner.back())["iteration"].tolist() == list(range(30))
+    again = traced(runner.advance(1))
     assert all(again[name].tobytes() == trace[name].tobytes() for name in trace if name != CLOCK)
     twin = runner.copy()
-    assert twin.advance(1).trace["iteration"].tolist() == list(range(32))
-    assert runner.snapshot().trace["iteration"].tolist() == list(range(31))
+    assert traced(twin.advance(1))["iteration"].tolist() == list(range(32))
+    assert traced(runner.snapshot())["iteration"].tolist() == list(range(31))
     for act in (runner.restart, runner.reseed):
-        assert act().trace["iteration"].tolist() == [0]
+        assert traced(act())["iteration"].tolist() == [0]
         runner.advance(1)
     runner = Runner(RECIPE)
     for _ in range(8):
         runner.advance(1)
-    assert runner.look(traces="kl").trace["iteration"].tolist() == [0, 1, 2, 5, 8]
+    assert traced(runner.look(traces="kl"))["iteration"].tolist() == [0, 1, 2, 5, 8]
     for _ in range(4):
         snapshot = runner.advance(1)
-    assert snapshot.trace["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
-    assert np.isfinite([snapshot.trace["kl_forward"], snapshot.trace["kl_reverse"]]).all()
-    assert snapshot.trace["kl_reverse"][-1] == snapshot.frame.metrics["kl_reverse"]
+    assert traced(snapshot)["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11, 12]
+    assert np.isfinite([traced(snapshot)["kl_forward"], traced(snapshot)["kl_reverse"]]).all()
+    assert traced(snapshot)["kl_reverse"][-1] == snapshot.frame.metrics["kl_reverse"]
     assert snapshot.points.of(["tv"])["iteration"].tolist() == list(range(13))
-    assert runner.look(traces="tv").trace["iteration"].tolist() == list(range(13))
+    assert traced(runner.look(traces="tv"))["iteration"].tolist() == list(range(13))
     assert runner.advance(1).points.of(["kl_forward"])["iteration"].tolist() == [0, 1, 2, 5, 8, 9, 10, 11]

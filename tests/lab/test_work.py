@@ -29,12 +29,12 @@ from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import GIVES_WAY, QUICK_S, QUIET_S, DaemonPool, TaskSlot, pool_for
 from pmdviz.lab.loop.work import ExperimentWork, ExportTask
 from pmdviz.lab.panels import folds
-from pmdviz.lab.panels.comparing import ASK, CANCEL, LuckPanel
+from pmdviz.lab.panels.comparing import LuckPanel
 from pmdviz.lab.panels.folds import CANCELLED, FitPanel
 from pmdviz.lab.panels.sharing import read, usual
 from pmdviz.lab.theory import TheoryPage
 from pmdviz.views import TracesView
-from tests.lab.threads import until
+from tests.lab.threads import traced, until
 from tests.support.tables import looped, refused
 
 INDEPENDENT = Recipe("gaussian", "pmd", draws="independent", num_particles=200)
@@ -91,19 +91,20 @@ async def test_a_test_of_fit_can_be_cancelled_and_the_end_of_the_page_cancels_it
 
 async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends_them(monkeypatch, gate):
     runner, traces = Runner(RECIPE), TracesView()
-    traces.show(runner.snapshot().trace, {})
+    traces.show(traced(runner.snapshot()), {})
     panel = LuckPanel(traces)
+    ask, cancel = panel._labels
     panel.seeds.value = 8
     panel.show(at(runner, 1000), False)
     panel._press()
-    assert panel.running and panel.button.label == CANCEL and "Repeating with 8 seeds" in panel.said.object
+    assert panel.running and panel.button.label == cancel and "Repeating with 8 seeds" in panel.said.object
     await until(lambda: not panel.running)
     runs = SeedRuns([run_seed(RECIPE, seed) for seed in other_seeds(0, 8)])
     lower = int(np.sum([run.history["tv"][-1] < runner.session.frame.tv for run in runs.whole]))
     assert f": {lower} of 8 other seeds" in panel.said.object and 'role="status"' in panel.said.object
     band = next(source for name, source in traces.sources.items() if name.startswith("band tv"))
     assert np.array_equal(band.data["high"], runs.band("visited", "tv")["high"])
-    assert panel.button.label == ASK and traces.legend.items[-1].label.value == "middle 80\u00a0% of 8 seeds"
+    assert panel.button.label == ask and traces.legend.items[-1].label.value == "middle 80\u00a0% of 8 seeds"
     begun = threading.Event()
 
     def slow(recipe, seed, tell):
@@ -116,7 +117,7 @@ async def test_the_band_and_the_verdict_are_those_of_single_runs_and_cancel_ends
     await until(begun.is_set)
     panel._press()
     await until(lambda: not panel.running)
-    assert panel.runs is None and "Cancelled" in panel.said.object and panel.button.label == ASK
+    assert not panel.runs and "Cancelled" in panel.said.object and panel.button.label == ask
 
 
 @looped("name", VARIED)

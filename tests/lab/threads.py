@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pmdviz.lab import Lab
+from pmdviz.scenes.trace_columns import GROUPS
 
 
 def in_a_thread(scene: Callable[[], Awaitable[Any]]) -> Any:
@@ -35,6 +36,11 @@ async def until(condition: Callable[[], Any], seconds: float = 300.0) -> None:
     while not condition():
         assert time.monotonic() < end, "waited in vain"
         await asyncio.sleep(0.005)
+
+
+def traced(snapshot: Any) -> Any:
+    """The points of the traces looked at, up to the frame."""
+    return snapshot.points.of(GROUPS[snapshot.traces].metrics, snapshot.frame.iteration)
 
 
 def drawing(ack: Any) -> None:

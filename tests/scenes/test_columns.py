@@ -23,12 +23,18 @@ from pmdviz.scenes import style
 from pmdviz.scenes.chart_columns import chart_picture, span
 from pmdviz.scenes.columns import density_levels, region_lines
 from pmdviz.scenes.data_columns import BINS, FINE_SIDE, coarse_lines, ground_of, moment, moved, moved_options
-from pmdviz.scenes.race import Difference, difference, difference_of, tile_columns
+from pmdviz.scenes.race import (
+    Difference,
+    difference,
+    difference_of,
+    difference_picture,
+    tile_columns,
+)
 from pmdviz.scenes.stage import SCENES, square
 from pmdviz.scenes.style import palette
 from pmdviz.scenes.words import button, marked, number
 from pmdviz.targets import make_target
-from pmdviz.views import RaceDifference
+from pmdviz.views.drawing import PictureFigure
 from tests.support.tables import looped, refused
 
 
@@ -233,8 +239,7 @@ def test_the_difference_of_two_traces_says_who_is_closer_and_is_linear_in_betwee
     assert same.words == "TV is the same at 5 observations" and same.reach == 1.0
     nothing = Difference(np.empty(0), np.empty(0), found.metric, found.titles, "data")
     assert nothing.words == nothing.closer == "" and nothing.reach == 1.0
-    view = RaceDifference()
-    view.show(found, "visited", 204.0)
+    view = PictureFigure("race-second", difference_picture(found, "visited", 204.0), "width")
     data, y = {name: source.data for name, source in view.sources.items()}, view.figure.y_range
     inside = np.clip(found.y, -found.reach, found.reach)
     assert np.array_equal(data["line"]["y"], inside) and np.array_equal(data["line"]["x"], found.x)

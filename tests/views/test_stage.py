@@ -51,7 +51,7 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
             assert np.array_equal(array, data[name][column], equal_nan=True)
     view.show(session.advance(5))
     assert ranges(view) == seen
-    view.fit()
+    view.follow()
     assert ranges(view) != seen
 
 
@@ -233,7 +233,7 @@ def test_traces_keep_their_ends_peaks_ranges_and_lines_without_values():
     kl = np.array([np.inf, 1e6, np.nan, 0.5, 0.0])
     view = TracesView("kl")
     view.show(history(5, kl_forward=kl, kl_reverse=np.full(5, np.inf)), NO_FLOORS)
-    shown = view.source.data["kl_forward"]
+    shown = view.sources["traces"].data["kl_forward"]
     span = view.figure.y_range
     assert span.end <= 100 and span.start > 0
     assert np.isfinite(shown[[0, 1, 3, 4]]).all() and np.isnan(shown[2])
@@ -253,7 +253,7 @@ def test_traces_keep_their_ends_peaks_ranges_and_lines_without_values():
     assert len(columns.extremes([np.full(5_000, np.nan)], 100)) <= 100
     view = TracesView()
     view.show(history(30_000), NO_FLOORS)
-    assert all(len(column) <= columns.MAX_POINTS for column in view.source.data.values())
+    assert all(len(column) <= columns.MAX_POINTS for column in view.sources["traces"].data.values())
     low, high = columns.value_range(columns.GROUPS["kl"], [np.array([0.9, 0.03])], [0.02])
     assert low <= 0.02 and high >= 0.9
     assert columns.value_range(columns.GROUPS["kl"], [np.array([1e9])])[1] == 100

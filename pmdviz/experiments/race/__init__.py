@@ -64,17 +64,6 @@ def row(
     }
 
 
-def summary(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One entry for each method, in the order of the rows.
-
-    For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
-    (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the mass
-    that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
-    `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
-    """
-    return [_summed(label, mine) for (label,), mine in grouped(rows, "method").items()]
-
-
 def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {"method": label, "runs": len(rows)}
     for name in (*(name for name in METRICS if any(name in one for one in rows)), *COSTS):
@@ -82,12 +71,16 @@ def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
         known = None not in values
         found[f"{name}_mean"] = float(np.mean(values)) if known else None
         found[f"{name}_sd"] = float(np.std(values, ddof=1)) if known and len(values) > 1 else None
-    masses = [one["mode_masses"] for one in rows]
-    known = all(one is not None and len(one) > 1 for one in masses)
-    in_one = [sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses] if known else []
-    found["runs_in_one_mode"] = sum(in_one) if known else None
+    found["runs_in_one_mode"] = in_one_mode([one["mode_masses"] for one in rows])
     found["runs_with_caveat"] = sum(bool(one["caveat"]) for one in rows)
     return found
+
+
+def in_one_mode(masses: Sequence[list[float] | None]) -> int | None:
+    """How many runs have their mass in one basin, by their `mode_masses`; None where there are no several modes."""
+    if not all(one is not None and len(one) > 1 for one in masses):
+        return None
+    return sum(sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses)
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,8 +107,14 @@ class RaceResult:
 
     @cached_property
     def summary(self) -> list[dict[str, Any]]:
-        """One entry a method: mean and sd over the seeds, see the function `summary`."""
-        return summary(self.rows)
+        """One entry for each method, in the order of the rows.
+
+        For every metric, visited, density_evaluations, gradient_evaluations and seconds: mean and sd over the seeds
+        (`..._mean`, `..._sd`; the sd of one run is None). `runs_in_one_mode`: how many runs have more than 0.98 of the
+        mass that lies in any basin in one of them; None where the posterior has one mode, or its modes are not known.
+        `runs_with_caveat`: how many runs are not to be trusted, by `Frame.caveat`.
+        """
+        return [_summed(label, mine) for (label,), mine in grouped(self.rows, "method").items()]
 
     @property
     def entrants(self) -> tuple[Entrant, ...]:

@@ -39,8 +39,8 @@ TABLE_S = 0.4  # metrics for the table or for exports alone are not measured 20 
 SLACK = 20  # evaluations: chains without data would wait for each other at each one
 
 
-class Racer:
-    """An entrant of a race: its run and its present tile. It keeps its name when others leave."""
+class Racer(Runner):
+    """The runner of an entrant, and its present tile. It keeps its name when others leave."""
 
     shown: tuple[Tile, Frame]
     turn: Task[tuple[Tile, Frame]] | None = None  # its steps that are under way
@@ -48,29 +48,25 @@ class Racer:
     measured = -np.inf  # when these were
 
     def __init__(self, name: str, line: Timeline) -> None:
-        self.name, self.run = name, Runner(line.session, own_budget=True)
-        self.run.past.line = line
+        super().__init__(line.session, own_budget=True)
+        self.name, self.past.line = name, line
         self._failed = -1, ""  # the iteration at which a step failed, and how
-
-    @property
-    def session(self) -> Session:
-        """At the moment that is shown."""
-        return self.run.session
 
     @property
     def ended(self) -> str:
         """Why it has no next step, in words; "" while it has one."""
         at, words = self._failed
-        return words if at == self.session.frame.iteration else stop_reason(self.session)
+        return words if at == self.iteration else stop_reason(self.session)
 
-    def step(self) -> None:
+    def step(self) -> Frame:
         """One iteration. A failure ends this entrant alone, at its last good frame. Raises Cancelled."""
         try:
-            self.run.step()
+            return super().step()
         except Cancelled:
             raise
         except Exception as error:  # a target's own function may raise anything
-            self._failed = self.session.frame.iteration, f"it stopped: {failed_step_words(error)}"
+            self._failed = self.iteration, f"it stopped: {failed_step_words(error)}"
+            return self.session.frame
 
 
 class RaceRunner:
@@ -106,11 +102,6 @@ class RaceRunner:
     def sessions(self) -> list[Session]:
         """The session of each entrant."""
         return [one.session for one in self.racers]
-
-    @property
-    def spent(self) -> list[int]:
-        """What each entrant has used of its budget: observations used, or evaluations."""
-        return [session.frame.spent for session in self.sessions]
 
     @property
     def budget(self) -> int | None:
@@ -198,7 +189,7 @@ class RaceRunner:
             self.raise_level(rounds * ROWS)
         for one in self.racers:
             if one.turn is None and self.may_step(one):
-                one.turn = Task[tuple[Tile, Frame]]().begin(pool_for(one.run.foretold), partial(self._turn, one))
+                one.turn = Task[tuple[Tile, Frame]]().begin(pool_for(one.foretold), partial(self._turn, one))
         if self._turns:
             wait([task.future for task in self._turns], timeout=PATIENCE_S)
             self._gather()
@@ -212,7 +203,7 @@ class RaceRunner:
         self._furthest = max(self._furthest, self.level)
         self.level = level = min(max(0, rounds) * self._round, self._furthest)
         for one in self.racers:
-            line = one.run.past.line
+            line = one.past.line
             line.visit(line.last if level == self._furthest else one.shown[0].iteration_at(level), roughly)
             while not roughly and line.behind and line.session.frame.spent < level:
                 line.advance()
@@ -223,7 +214,7 @@ class RaceRunner:
         self._stop()
         if len(self.racers) >= MOST_ENTRANTS:
             raise InputError(f"a race on a page has at most {MOST_ENTRANTS} methods; remove one first")
-        left, line = self.recipe.entrants[k], self.racers[k].run.past.line.branched()
+        left, line = self.recipe.entrants[k], self.racers[k].past.line.branched()
         session, at = line.session, line.last
         wanted = session.knobs.replaced(**values)
         limits.check_knobs(wanted, session.target)
@@ -268,8 +259,8 @@ class RaceRunner:
         return self._told(self.racers[k], playing=False)
 
     def _told(self, one: Racer, playing: bool) -> str:
-        one.run.watched = True
-        return one.run.inside.told(one.session, *self._drawn_as, playing)
+        one.watched = True
+        return one.inside.told(one.session, *self._drawn_as, playing)
 
     def _stop(self) -> None:
         """Have every step under way end; who did not come to its end stays at its last frame."""
@@ -305,13 +296,14 @@ class RaceRunner:
         for task in self._turns:
             task.token.cancel()
 
-    def extend(self, more: int) -> RaceScene:
-        """Give every entrant more to spend."""
-        if self.budget is not None:
+    def proceed(self) -> RaceScene:
+        """Give every entrant as much more to spend as the race was given at first."""
+        more = self.recipe.budget
+        if self.budget is not None and more is not None:
             limits.check_budget(self.budget + more)
             for one in self.racers:
                 one.session.extend(more)
-                one.run.past.limit(one.session.recipe.budget)
+                one.past.limit(one.session.recipe.budget)
         return self._drawn()
 
     def result(self) -> RaceResult:
@@ -335,7 +327,7 @@ class RaceRunner:
             if not self.wanted.is_set() or time.perf_counter() - began > SHARE_S:
                 break
         with cancellable(None):  # a step that is done is shown, also after Cancel
-            if not one.run.past.line.behind:
+            if not one.past.line.behind:
                 one.session.keep()
             return self._tile(one)
 
@@ -352,5 +344,5 @@ class RaceRunner:
         due = self.traces.union(metric.name for metric in self.recipe.shown)
         if ended or not self.wanted.is_set() or now - one.measured > TABLE_S:
             one.measured, one.masses, due = now, mode_masses(frame), frozenset(self.recipe.drawn)
-        points = one.run.past.line.points(due)
+        points = one.past.line.points(due)
         return tile_of(self.recipe, self.racers.index(one), frame, points, self._drawn_as, ended, one.masses), frame

@@ -120,11 +120,6 @@ class Snapshot(NamedTuple):
         return self.measured.ending_with(self.frame.row()).columns
 
     @property
-    def trace(self) -> dict[str, np.ndarray]:
-        """The points of the traces looked at, up to the frame."""
-        return self.points.of(GROUPS[self.traces].metrics, self.frame.iteration)
-
-    @property
     def run(self) -> Run:
         """The run so far, with the present frame alone."""
         return Run(self.recipe, self.frame.target, [self.frame], self.history)
@@ -177,6 +172,10 @@ class Runner:
         if self.is_recorded:
             raise NeedsKernels(self.session.recipe.kernel_groups)
         return self
+
+    def result(self) -> Run:
+        """The run so far, for export."""
+        return self.session.run
 
     @property
     def foretold(self) -> float:
@@ -302,6 +301,10 @@ class Runner:
         act(self.past)
         return self.snapshot()
 
+    def visit(self, iteration: int, roughly: bool = False) -> Snapshot:
+        """Another iteration of the run so far; roughly: near it where the way there takes long."""
+        return self.travel(lambda past: past.visit(iteration, roughly))
+
     def copy(self) -> Runner:
         """Another one that stands here with the same past, to come back to."""
         twin = object.__new__(type(self))
@@ -334,7 +337,7 @@ class Runner:
 
     def back(self) -> Snapshot:
         """One iteration back."""
-        return self.travel(lambda past: past.visit(self.iteration - 1))
+        return self.visit(self.iteration - 1)
 
     def limit(self, budget: int | None) -> Snapshot:
         """Another data budget, at least the visited part."""

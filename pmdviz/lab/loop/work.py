@@ -24,7 +24,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments import MOST_S, Picture, Row, in_time, most_seconds
 from pmdviz.experiments.race import RaceResult
 from pmdviz.experiments.running import FAILED, ExperimentResult, find_experiment, run_experiment
-from pmdviz.experiments.sweep import SeedRuns, other_seeds, run_seed
+from pmdviz.experiments.sweep import SeedRun, SeedRuns, other_seeds, run_seed
 from pmdviz.export import WRITERS, export
 from pmdviz.kernels.pool import Cancelled
 from pmdviz.knobs import Knobs, Value
@@ -88,13 +88,14 @@ class FloorWork(TaskSlot):
 SURE = 10  # iterations after which the pace so far holds for the whole
 
 
-def with_other_seeds(recipe: Recipe, number: int, tell: Tell) -> SeedRuns:
-    """So many runs of the recipe."""
-    made = []
-    for done, seed in enumerate(other_seeds(recipe.seed, number)):
-        tell(done, number)
-        made.append(run_seed(recipe, seed, partial(lambda done, share: tell(done + share, number), done)))
-    return SeedRuns(made)
+def with_other_seeds(recipes: Sequence[Recipe], number: int, tell: Tell) -> list[SeedRuns]:
+    """So many runs of each recipe."""
+    made: list[list[SeedRun]] = [[] for _ in recipes]
+    jobs = [(k, seed) for k, one in enumerate(recipes) for seed in other_seeds(one.seed, number)]
+    for done, (k, seed) in enumerate(jobs):
+        tell(done, len(jobs))
+        made[k].append(run_seed(recipes[k], seed, partial(lambda done, share: tell(done + share, len(jobs)), done)))
+    return [SeedRuns(runs) for runs in made]
 
 
 def ending(recipe: Recipe, frame: Frame) -> Recipe:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pmdviz.engine.recipe import Recipe
@@ -103,12 +102,12 @@ class Commands:
     def act(self, name: str) -> None:
         """Do what a button or a key names."""
         acts: dict[str, Callable[[], None]] = {
-            "toggle": self._toggle,
+            "toggle": lambda: self._page.toggle(lambda: self.live.do("replay", Runner.replay)),
             "step": lambda: self._page.paused("step", lambda runner: runner.advance(1)),
             "back": lambda: self._page.paused("step back", Runner.back),
             "restart": lambda: self.live.do("restart", Runner.restart),
             "replay": self._replay,
-            "proceed": self._proceed,
+            "proceed": self._page.proceed,
             "reseed": lambda: self.live.do("new seed", Runner.reseed),
             "retry": lambda: self._page.paused("step", lambda runner: runner.advance(1)),
             "undo": self._undo,
@@ -121,31 +120,14 @@ class Commands:
             self._page.floor.forget()
         acts[name]()
 
-    def _toggle(self) -> None:
-        """Play, Pause, or what both mean at the end of the run: play it again."""
-        runner = self.live.runner
-        if runner is not None and runner.session.done and not self.live.playing:
-            self._replay()
-        else:
-            self.live.play(not self.live.playing)
-
     def _replay(self) -> None:
         self.live.do("replay", Runner.replay)
-        self.live.play(True)
-
-    def _proceed(self) -> None:
-        self.live.do("continue", Runner.proceed)
         self.live.play(True)
 
     def _undo(self) -> None:
         if self._before:
             old = self._before.pop()
             self.live.do("undo", lambda runner: (old, old.snapshot()))
-
-    def visit(self, iteration: int, roughly: bool = False) -> None:
-        """Go to an iteration of the run so far; of several that wait only to the newest."""
-        act = methodcaller("visit", iteration, roughly)
-        self._page.paused("going to an iteration", lambda runner: runner.travel(act), newest_only=True)
 
     def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
         """Runs in the worker: one of the two runs goes, and both are kept for Undo."""

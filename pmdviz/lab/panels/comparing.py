@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -16,7 +17,7 @@ from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
-from pmdviz.lab.loop.task import Slices, Task, TaskSlot
+from pmdviz.lab.loop.task import Slices, Task, TaskSlot, Tell
 from pmdviz.lab.loop.work import check_time, ending, with_other_seeds
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.setup import alike, fitting_methods
@@ -228,104 +229,132 @@ def stopped_words(runs: SeedRuns) -> str:
     return f"{name} {seeds} stopped and {'is' if len(runs.stopped) == 1 else 'are'} left out: {runs.stopped[0].stopped}"
 
 
-def progress(seeds: int, share: float) -> tuple[str, str]:
-    """How far the other seeds are, and the same for the picture."""
-    words = f"Repeating with {seeds} seeds"
-    return words, f"{words}: {share:.0%}".replace("%", "\u00a0%")
+# Runs with other seeds: bands behind the traces, and a sentence.
 
-
-# The run's recipe with other seeds: a band behind the traces, and a sentence.
-
-ASK, CANCEL = "Repeat with other seeds", "Cancel"
-SEEDS = {"8": 8, "16": 16, "32": 32}
+SEEDS = {f"{number} seeds": number for number in (4, 8, 16, 32)}
 ALL_BUT_SEED = ("target", "target_options", "custom", "method", "knobs", "changes", "budget_unit")  # and budget
 LET_GO = "The settings have changed, so the band is gone. Run the comparison again."
 NOTHING = "These traces have no value to compare."
-LUCK_TELL_S = 0.3
-_luck_pool = Slices("pmdviz-luck")
+SEEDS_TELL_S = 0.3
+_seeds_pool = Slices("pmdviz-seeds")
 ALL_STOPPED = "None of the other seeds finished."
+Asked = Callable[[], Sequence[Recipe]]
 
 
-class LuckPanel(TaskSlot):
-    """A button, a number of seeds and a line; band and a few words are drawn by `traces`."""
+class SeedsPanel(TaskSlot):
+    """A button, a number of seeds, and a line that says how far their runs are, or what came out.
+
+    Parameters
+    ----------
+    asked : function
+        Gives the recipes that are to be repeated, each with an end. May raise InputError.
+    draw : function
+        Draws bands over the `runs`, or none.
+    about, usual
+        Name of the menu of numbers of seeds, and its usual one.
+    labels
+        Of the button, before and while it works.
+    """
+
+    def __init__(self, asked: Asked, draw: Callable[[], None], about: str, usual: int, labels: Sequence[str]) -> None:
+        super().__init__(self._tell, SEEDS_TELL_S)
+        self._asked, self._draw, self._labels = asked, draw, labels
+        self.runs: list[SeedRuns] = []  # of each recipe; none yet, under way, cancelled or failed
+        self.recipes: Sequence[Recipe] = ()  # that were repeated
+        self.words, self._seen = "", threading.Event()
+        self._seen.set()
+        self.button = widgets.small_button(labels[False], self._press)
+        self.seeds = widgets.select(about, SEEDS, value=usual, width=120, margin=0, sizing_mode=None)
+        self.said = widgets.text(margin=(4, 0))
+
+    def _press(self) -> None:
+        (self.cancel if self.running else self._ask)()
+        self._tell()
+
+    def _ask(self) -> None:
+        """Repeat the recipes, unless they cannot be repeated."""
+        number = self.seeds.value
+        try:
+            recipes = self._asked()
+        except InputError as error:
+            self.words = error.on_page
+            return
+        if recipes:
+            self.forget()
+            self.recipes, self.words = recipes, f"Repeating with {number} seeds"
+            act = partial(with_other_seeds, recipes, number)
+            self.begin(_seeds_pool, lambda tell: act(partial(self._wait, tell)), self._end_of)
+
+    def _wait(self, tell: Tell, done: float, total: float) -> None:
+        """Say how far it is, and wait while the page is out of sight."""
+        tell(done, total)
+        while not self._seen.wait(0.5):
+            tell(done, total)
+
+    def _end_of(self, task: Task) -> None:
+        found = task.outcome("The other seeds stopped with {kind}: {error}")
+        self.runs = found.result or []
+        said = f"Bands: the middle {MIDDLE} of {self.seeds.value} seeds. {' '.join(map(stopped_words, self.runs))}"
+        self.words = said.strip() if self.runs else "Cancelled: no other seeds." if found.cancelled else found.words
+
+    def forget(self, words: str = "") -> None:
+        """Let go of the work under way, and of what came out of the last."""
+        self.let_go()
+        self.recipes, self.runs, self.words = (), [], words
+
+    def pause(self, on: bool) -> None:
+        """Whether to stand still: the page is out of sight."""
+        (self._seen.clear if on else self._seen.set)()
+
+    def _tell(self) -> None:
+        self._draw()
+        self.say()
+
+    def say(self) -> None:
+        """Show how far it is, or what came out."""
+        self.button.label = self._labels[self.running]
+        bar = f'<progress aria-label="seeds" max="1" value="{self.share:.3f}"></progress> ' if self.running else ""
+        widgets.set_words(self.said, bar + widgets.spoken(self.words))
+
+
+class LuckPanel(SeedsPanel):
+    """A run's recipe with other seeds: where it stands among them, in a sentence and in the picture of `traces`."""
 
     def __init__(self, traces: TracesView) -> None:
-        super().__init__(self._tell, LUCK_TELL_S)
+        labels = "Repeat with other seeds", "Cancel"
+        super().__init__(self._bounded, lambda: traces.show_seeds(self.runs), "Other seeds", 16, labels)
         self._traces = traces
         self._last: Snapshot | None = None
-        self.recipe: Recipe | None = None  # of the run that was repeated
-        self.runs: SeedRuns | None = None  # None: none yet, under way, cancelled or failed
-        self._notice = ""  # why there are none
-        self.button = widgets.small_button(ASK, self._press)
-        self.seeds = widgets.select("Other seeds", SEEDS, value=16, width=100, margin=0, sizing_mode=None)
-        self.said = widgets.text(margin=(2, 0))
-        self.row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
-        self.view = pn.Column(self.row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
+        row = pn.FlexBox(self.button, self.seeds, gap="8px", align_items="end", **widgets.WIDE)
+        self.view = pn.Column(row, self.said, css_classes=["pmdviz-luck"], **widgets.WIDE)
+
+    def _bounded(self) -> list[Recipe]:
+        """The recipe, endless as far as it has come. Raises InputError where its runs would take too long."""
+        if (last := self._last) is None:
+            return []
+        recipe = ending(last.recipe, last.frame)
+        check_time(recipe, last.frame, self.seeds.value)
+        return [recipe]
 
     def show(self, snapshot: Snapshot, playing: bool) -> None:
         """Follow the run: other settings let go of the band, and a pause brings the sentence up to date."""
         self._last = snapshot
-        if self.recipe is not None and not alike(self.recipe, snapshot.recipe, ALL_BUT_SEED):
-            self.forget()
-            self._notice = LET_GO
-            self._draw()
-        if not playing:
+        if not all(alike(recipe, snapshot.recipe, ALL_BUT_SEED) for recipe in self.recipes):
+            self.forget(LET_GO)
+            self._tell()
+        elif not playing:
             self.say()
 
-    def _press(self) -> None:
-        if self.running:
-            self.cancel()
-        elif self._last is not None:
-            self._ask()
-
-    def _ask(self) -> None:
-        """Run the recipe with other seeds, an endless one as far as it has come, unless that would take too long."""
-        recipe, frame, number = self._last.recipe, self._last.frame, self.seeds.value
-        self._notice = ""
-        try:
-            bounded = ending(recipe, frame)
-            check_time(bounded, frame, number)
-        except InputError as error:
-            self._notice = error.on_page
-        else:
-            self.forget()
-            self.recipe, self._number = recipe, number
-            self.begin(_luck_pool, partial(with_other_seeds, bounded, number), self._ended)
-        self._draw()
-        self.say()
-
-    def _ended(self, task: Task) -> None:
-        found = task.outcome("The other seeds stopped with {kind}: {error}")
-        self.runs = found.result
-        self._notice = "Cancelled: no other seeds." if found.cancelled else found.words
-
-    def forget(self) -> None:
-        """Let go of the one under way, and of what came out of the last."""
-        self.let_go()
-        self.recipe = self.runs = None
-
-    def _tell(self) -> None:
-        if not self.running:
-            self._draw()
-        self.say()
-
-    def _draw(self) -> None:
-        self._traces.show_seeds(self.runs)
-
     def say(self) -> None:
-        """How far it is, or what came out by the traces that are shown."""
-        running = self.running
-        self.button.label = CANCEL if running else ASK
-        words, brief = progress(self._number, self.share) if running else self._words()
-        bar = f'<progress aria-label="other seeds" max="1" value="{self.share:.3f}"></progress> ' if running else ""
-        widgets.set_words(self.said, bar + widgets.spoken(words))
+        """How far it is, or what came out by the traces that are shown; in a few words in the picture too."""
+        brief = f"{self.words}: {self.share:.0%}".replace("%", "\u00a0%") if self.running else ""
+        if self.runs and self._last is not None:
+            self.words, brief = self._judged(self.runs[0], self._last)
+        super().say()
         self._traces.say_seeds(brief)
 
-    def _words(self) -> tuple[str, str]:
+    def _judged(self, runs: SeedRuns, last: Snapshot) -> tuple[str, str]:
         """A sentence, and the same in a few words for the picture."""
-        runs, last = self.runs, self._last
-        if runs is None or last is None:
-            return self._notice, ""
         if not runs.whole:
             return f"{ALL_STOPPED} {stopped_words(runs)}", ""
         found = verdict(runs, last, self._traces.group)

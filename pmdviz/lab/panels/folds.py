@@ -8,7 +8,7 @@ from __future__ import annotations
 import html
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import panel as pn
@@ -17,13 +17,11 @@ from bokeh.models import Plot
 from panel.custom import JSComponent
 
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.run import Run
 from pmdviz.errors import InputError
 from pmdviz.experiments.fit_statistics import FIT_TESTS
 from pmdviz.experiments.fit_testing import FitResult, tested
-from pmdviz.experiments.race import RaceResult
 from pmdviz.export import WRITERS, check
-from pmdviz.export.options import SIZES, Look, RaceLook
+from pmdviz.export.options import SIZES, Look
 from pmdviz.export.writers import install_command
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import FIT_GROUPS, compiler
@@ -62,11 +60,17 @@ class InsidePanel:
     """A folded card; its content is made when it is first opened, and follows the run by `show`.
 
     `look(on)` has the run compute it, or no longer; `freeze` pauses the run. A tap on the `stage`, where there is one,
-    chooses one particle.
+    chooses one particle. `above` are other controls in the card.
     """
 
-    def __init__(self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None]) -> None:
-        self._stage, self._look, self._freeze = stage, look, freeze
+    def __init__(
+        self,
+        stage: Plot | None,
+        look: Callable[[bool], None],
+        freeze: Callable[[], None],
+        *above: pn.viewable.Viewable,
+    ) -> None:
+        self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
         self._dark, self._wished, self._awaited = False, False, False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
@@ -105,7 +109,7 @@ class InsidePanel:
         self.inside.param.watch(handed(lambda event: self._freeze()), "freezes")
         if self._stage is not None:
             figures.pick_by_tap(self._stage)
-        self.view.append(self.inside)
+        self.view.extend([*self._above, self.inside])
 
     def show(self, snapshot: Any) -> None:
         """Follow the run; a run that was begun meanwhile does not know yet that the card is open."""
@@ -260,18 +264,6 @@ CARDS = {  # what a person wants -> the kinds of files, the usual one first
 }
 
 
-class Subject(NamedTuple):
-    """What a page exports."""
-
-    name: str  # of the file
-    looks: type[Look]
-    of: Callable[[Any], Run | RaceResult]  # as the runner has it between two steps; may raise InputError
-
-
-RUN = Subject("pmdviz", Look, lambda runner: runner.session.run)
-RACE = Subject("pmdviz-race", RaceLook, lambda runner: runner.result())
-
-
 class ExportCards(widgets.Component):
     """Cards, one of which is chosen; a press sends its name."""
 
@@ -288,19 +280,22 @@ class ExportPanel:
     Parameters
     ----------
     ask : function
-        Takes an act on the runner and has it done between two steps.
-    subject : Subject
-        The exported run.
+        Takes an act on the runner and has it done between two steps; the file is of the runner's `result`.
+    name : str
+        Of the file.
+    looks : type
+        Its options: those of a run or of a race.
     """
 
-    def __init__(self, ask: Callable[[Callable[[Any], Any]], None], subject: Subject = RUN) -> None:
-        self._ask, self.subject = ask, subject
-        self._usual = subject.looks.defaults()
+    def __init__(
+        self, ask: Callable[[Callable[[Any], Any]], None], name: str = "pmdviz", looks: type[Look] = Look
+    ) -> None:
+        self._ask, self._name, self.looks, self._usual = ask, name, looks, looks.defaults()
         self.work: ExportTask | None = None
         self._slot = TaskSlot(self._look, LOOK_EVERY_S)
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
-        look = {"margin": (12, 0, 8, 0), "name": f"{subject.name}-exports"}
+        look = {"margin": (12, 0, 8, 0), "name": f"{name}-exports"}
         self.view = widgets.folded("Save a file: film, page, picture or data", build=self._build, **look)
 
     def _build(self) -> None:
@@ -338,7 +333,7 @@ class ExportPanel:
         """The options that mean something to the chosen kind of file."""
         self._mark_card()
         names = WRITERS[self.kind.value].options
-        usual, specs = self._usual.as_dict(), self.subject.looks.specs()
+        usual, specs = self._usual.as_dict(), self.looks.specs()
         self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)
         self.size.visible = "width" in names
         self.form.show(self.look, usual, {})
@@ -373,9 +368,9 @@ class ExportPanel:
     def _begin(self) -> None:
         if self.work is not None and not self.work.over:
             return
-        work = ExportTask(f"{self.subject.name}{self.kind.value}", self.options())
+        work = ExportTask(f"{self._name}{self.kind.value}", self.options())
         try:
-            check(work.path, self.options(), self.subject.looks)
+            check(work.path, self.options(), self.looks)
         except InputError as error:
             self._refuse(work, error.on_page)
             return
@@ -388,7 +383,7 @@ class ExportPanel:
     def _take(self, runner: Any, work: ExportTask) -> Any:
         """Runs between two steps: the run or race as it stands goes to the export's own thread."""
         try:
-            work.make(self.subject.of(runner))
+            work.make(runner.result())
         except InputError as error:
             work.fail(error)
         return runner.snapshot()

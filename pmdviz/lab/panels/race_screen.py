@@ -4,32 +4,36 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import panel as pn
 import param
 from bokeh.models import ColumnDataSource
 from panel.custom import JSComponent
 
-from pmdviz.experiments.race import RaceRecipe
+from pmdviz.experiments.race import RaceRecipe, in_one_mode
 from pmdviz.experiments.race.recipe import SHORT, evaluations
+from pmdviz.experiments.sweep import SeedRuns
 from pmdviz.lab import css
 from pmdviz.lab.css import static
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.race_runner import ROWS
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.folds import InsidePanel
-from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of
-from pmdviz.lab.panels.setup import PictureControls
+from pmdviz.lab.panels.screen import LayerSwitches, LiveScreen, pane_of, shown
+from pmdviz.lab.panels.status import passes_words, past_fields
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene, Tile, difference_of, tile_words
 from pmdviz.scenes.stage import Scene
-from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, clock_end, line_end
+from pmdviz.scenes.trace_columns import CLOCK_OF, KINDS, RACE_CLOCKS, line_end
 from pmdviz.scenes.words import count, number, whole_sentence
-from pmdviz.views import RaceDifference, RaceTiles, RaceTraces
+from pmdviz.views import RaceTiles, RaceTraces
 
 if TYPE_CHECKING:
     from pmdviz.lab.race import Race
@@ -60,7 +64,9 @@ def question_of(recipe: RaceRecipe) -> str:
 def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> dict[str, Any]:
     """What the status panel says, in the fields of the lab's."""
     high, budget, unit = max(scene.spent), scene.budget, SHORT[scene.recipe.budget_unit]
-    of = "no budget: endless"
+    end = line_end(scene.last, high, budget) if scene.at == scene.last else scene.last
+    running = [tile for tile in scene.tiles if not tile.ended] or scene.tiles
+    most, of = max((tile.visited for tile in running), default=0), "no budget: endless"
     if budget:
         within = f"{count(high)} of {count(budget)} {unit}"
         of = within if high <= budget else f"{count(high)} {unit} (budget {count(budget)})"
@@ -68,29 +74,12 @@ def status_fields(scene: RaceScene, extra: str = "", playing: bool = False) -> d
         "share": 100.0 * min(1.0, high / budget) if budget else 0.0,
         "of": of,
         "pmdviz-status": scene.words if scene.tiles else NOBODY,
-        "passes": _passes(scene),
+        "passes": passes_words(most, scene.recipe.target),
         "step": _step(scene),
         "more": extra,
         "live": "off" if playing else "polite",
-        **_past_fields(scene),
+        **past_fields(scene.at, scene.last, end, "round"),
     }
-
-
-def _past_fields(scene: RaceScene) -> dict[str, Any]:
-    """The time line counts rounds: where the race stands, how far it has come, where its right end is."""
-    place = f"round {count(scene.at)} of {count(scene.last)}"
-    end = line_end(scene.last, max(scene.spent), scene.budget) if scene.at == scene.last else scene.last
-    return {"counts": "round", "at": scene.at, "last": scene.last, "end": max(1, end), "branch": False, "place": place}
-
-
-def _passes(scene: RaceScene) -> str:
-    """How often who has seen most went through the data; "" for a target without data."""
-    target = scene.recipe.target
-    if target.data is None:
-        return ""
-    running = [tile for tile in scene.tiles if not tile.ended] or scene.tiles
-    most = max((tile.visited for tile in running), default=0)
-    return f"{most / target.num_data:.1f} passes over {count(target.num_data)} observations"
 
 
 def _row_cost(row: Mapping[str, Any]) -> list[Any]:
@@ -122,13 +111,8 @@ def _below(scene: RaceScene) -> str:
     return BELOW if known and reference is not None and min(known) < reference else ""
 
 
-def table_rows(scene: RaceScene, summary: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Plain rows of the table; `summary` holds, by label, what the bands' runs came to."""
-    shown = scene.recipe.shown
-    return [_row(k, tile, shown, summary.get(tile.label)) for k, tile in enumerate(scene.tiles)]
-
-
-def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, Any] | None) -> dict[str, Any]:
+def _row(k: int, tile: Tile, seeds: SeedRuns | None, shown: Sequence[Metric]) -> dict[str, Any]:
+    """A plain row of the table, with the runs of its bands."""
     row, masses = tile.row, tile.row["mode_masses"]
     now = tile.ended or tile.caveat or "running"
     return {
@@ -140,7 +124,7 @@ def _row(k: int, tile: Tile, shown: Sequence[Metric], over_seeds: Mapping[str, A
         "evaluations": [evaluations(row), count(evaluations(row))],
         "row": _row_cost(row),
         "seconds": [row["seconds"], f"{row['seconds']:.2f}"],
-        "seeds": _over_seeds(over_seeds, shown[0].name),
+        "seeds": _over_seeds(seeds, shown[0].name),
         "state": [now, now],
     }
 
@@ -149,11 +133,13 @@ def _cell(value: float | None) -> list[Any]:
     return [value, "–" if value is None else number(value)]
 
 
-def _over_seeds(entry: Mapping[str, Any] | None, name: str) -> list[Any]:
-    if entry is None or entry.get(f"{name}_mean") is None:
+def _over_seeds(seeds: SeedRuns | None, name: str) -> list[Any]:
+    """Mean ± standard deviation of a metric at the ends of the runs."""
+    ends = seeds.values(name)[:, -1] if seeds is not None and seeds.whole else np.array([np.nan])
+    if not np.isfinite(ends).all():
         return [None, "–"]
-    mean, spread, alone = entry[f"{name}_mean"], entry[f"{name}_sd"], entry["runs_in_one_mode"]
-    sd = "" if spread is None else f" ± {number(spread, 2)}"
+    mean, alone = float(ends.mean()), in_one_mode([run.masses for run in seeds.whole])
+    sd = f" ± {number(float(ends.std(ddof=1)), 2)}" if len(ends) > 1 else ""
     return [mean, f"{number(mean)}{sd}" + (f" ({alone} in one mode)" if alone else "")]
 
 
@@ -215,44 +201,21 @@ class RaceTable(JSComponent):
     _stylesheets = [static("pages.css", "race_table")]
 
 
-MENU: dict[str, Any] = {"width": 240, "sizing_mode": None, "margin": (8, 10)}
-
-
-class RaceInside(InsidePanel):
-    """The inside of a step of one method, which a menu chooses; `look(name)` has it computed, None no longer."""
-
-    def __init__(self, look: Callable[[str | None], None], freeze: Callable[[], None]) -> None:
-        self.entrant = widgets.select("Step of", {}, lambda name: self._look(self.is_open), **MENU)
-        super().__init__(None, lambda on: look(self.entrant.value if on else None), freeze)
-
-    def _build(self) -> None:
-        self.view.append(self.entrant)
-        super()._build()
-
-    def show(self, scene: RaceScene) -> None:
-        """Follow the race; the chosen method stays as long as it races."""
-        widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
-        if scene.tiles:
-            super().show(scene)
-
-
 WORDS_S = 0.3  # traces, numbers and the table change so often while playing; a person reads no faster
+PLACES = "pmdviz-race-first", "pmdviz-race-second"  # classes of the traces
 DIFFERENCE = "difference"  # in the menu of the traces below
-SEEDS = {"4 seeds": 4, "8 seeds": 8, "16 seeds": 16, "32 seeds": 32}
 
 
 class RaceScreen(LiveScreen):
     """Tiles, traces, table and status in one responsive layout."""
 
     def __init__(self, page: Race) -> None:
-        recipe, self._press_bands = page.recipe, page.press_bands
+        super().__init__(page)
+        recipe, self._bands = page.recipe, page.bands
         shown = recipe.shown
-        self.picture = PictureControls(page.look_at)
-        self._look_at_traces = page.newest("look at traces", "traces")
-        self._asked: frozenset[str] = frozenset()  # metrics that the race computes for the traces alone
         self.tiles = RaceTiles()
         self.traces, self.second = RaceTraces(SLOTS[0], shown[0]), RaceTraces(SLOTS[1], shown[-1])
-        self.table, self.playback = RaceTable(margin=0, columns=columns(shown)), page.playback
+        self.table = RaceTable(margin=0, columns=columns(shown))
         sheets = [css.TEXT, css.static("pages.css", "race_heading")]
         self.heading = widgets.text(question_of(recipe), css_classes=["pmdviz-race-heading"], stylesheets=sheets)
         self._scene: Scene | None = None
@@ -262,95 +225,58 @@ class RaceScreen(LiveScreen):
         self.legend.css_classes = ["pmdviz-legend", "pmdviz-race-legend"]
         packed = [*self.tiles.moving, *self.traces.moving, *self.second.moving]
         self.marks = ColumnDataSource({"iteration": [], "marker": [], "text": []})  # on the time line
-        starting, figure = "Making the first picture of the race", self.tiles.figure
-        self._connect(starting, css.STATUS, figure, packed, self.marks, keyboard=True, name="race-acknowledge")
-        self.tiles.put = self.traces.put = self.second.put = self.sender.put
+        starting, look = "Making the first picture of the race", {"keyboard": True, "name": "race-acknowledge"}
+        self._connect(starting, css.STATUS, self.tiles, packed, self.marks, **look)
         self._pace = Throttle(WORDS_S)
         self._last: RaceScene | None = None
-        self.difference: RaceDifference | None = None  # made when there are first two: it makes a page heavier
-        self._differs, self._look = False, (False, False)
+        self._look = False, False
         self.view = self._layout(page.busy_card)
         self._offer_traces(recipe)
-        self._choose_below(self.below.value)  # at once: what a menu says while the page is made comes later
+        self._choose(1, self.below.value)  # at once: what a menu says while the page is made comes later
         self.set_theme(dark=False, presenter=False)
 
     def _options(self) -> Any:
         look: dict[str, Any] = {"margin": 0, "sizing_mode": None}
         clocks = {words: clock for clock, words in RACE_CLOCKS.items()}
         self.clock = widgets.select("Traces against", clocks, self._choose_clock, width=240, **look)
-        self.above = widgets.select("Upper trace", {}, self._choose_above, width=190, **look)
-        self.below = widgets.select("Lower trace", {}, self._choose_below, width=190, **look)
-        self.seeds = widgets.select("Bands over", SEEDS, value=8, width=120, **look)
-        self.band_button = widgets.small_button("Bands", lambda: self._press_bands(self.seeds.value))
-        self.band_words = widgets.text(margin=(4, 0))
-        menus = *self.picture.widgets, self.clock, self.above, self.below, self.seeds
-        row = pn.FlexBox(*menus, self.band_button, gap="8px", align_items="end", **widgets.WIDE)
-        return pn.Column(row, self.band_words, css_classes=["pmdviz-options"], **widgets.WIDE)
+        self.above = widgets.select("Upper trace", {}, partial(self._choose, 0), width=190, **look)
+        self.below = widgets.select("Lower trace", {}, partial(self._choose, 1), width=190, **look)
+        parts = *self.picture.widgets, self.clock, self.above, self.below, self._bands.seeds, self._bands.button
+        row = pn.FlexBox(*parts, gap="8px", align_items="end", **widgets.WIDE)
+        return pn.Column(row, self._bands.said, css_classes=["pmdviz-options"], **widgets.WIDE)
 
     def _layout(self, busy: widgets.Card) -> Any:
-        self.lower = pn.pane.Bokeh(None, **widgets.WIDE)  # of the difference or the second traces
-        panes = pane_of(self.tiles.figure, "pmdviz-race-tiles"), pane_of(self.traces.figure, "pmdviz-race-first")
+        figures = self.tiles.figure, self.traces.figure, self.second.figure
+        panes = map(pane_of, figures, ("pmdviz-race-tiles", *PLACES))
         table = pn.Column(self.table, css_classes=["pmdviz-race-table"], **widgets.WIDE)
         below = self.legend, table, self.status, self._options(), busy.view
-        parts = self.heading, *panes, self.lower, *below
+        parts = self.heading, *panes, *below
         return pn.Column(*parts, stylesheets=[css.RACE], css_classes=["pmdviz-race"], **widgets.WIDE)
 
-    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: RaceInside, said: Any) -> None:
+    def open_sheets(self, settings: widgets.Sheet, share: widgets.Sheet, inside: InsidePanel, said: Any) -> None:
         """Buttons next to the question that open two sheets, and a card with the inside of a step."""
         buttons = [widgets.small_button(sheet.head.title, sheet.toggle) for sheet in (settings, share)]
         look = {"css_classes": ["pmdviz-openers"], "sizing_mode": None, "margin": 0}
         self.view.insert(1, pn.FlexBox(*buttons, inside.button, gap="8px", **look))  # next to the heading
         self.view.extend([inside.view, settings.view, share.view, said])
 
-    def _choose_above(self, name: str | None) -> None:
-        """The metric of the first traces."""
+    def _choose(self, k: int, name: str | None) -> None:
+        """The metric of the first or second traces; of the second perhaps the difference of two methods, or nothing."""
+        view = (self.traces, self.second)[k]
+        view.figure.css_classes = shown(PLACES[k], name is not None)
         if name is not None:
             with self.sender.together():
-                self.traces.choose(METRICS[name])
-            self._ask()
-
-    def _choose_below(self, name: str | None) -> None:
-        """The difference of two methods, a second metric, or nothing."""
-        self._differs = name == DIFFERENCE
-        if self._differs and self.difference is None:
-            self.difference = RaceDifference()
-            self.difference.set_theme(*self._look)
-            self._hear(self.difference)
-        elif name in METRICS:
-            with self.sender.together():
-                self.second.choose(METRICS[name])
-        figure = None if name is None else self.difference.figure if self._differs else self.second.figure
-        if figure is not None:
-            figure.css_classes = ["pmdviz-race-second"]
-        if self.lower.object is not figure:  # Panel rebuilds a figure that is set again
-            self.lower.object = figure
-        self._draw_difference()
+                view.choose(METRICS.get(name))
         self._ask()
 
     def _ask(self) -> None:
         """Have the race compute the metrics of its traces in every frame."""
-        if self._last is None:
-            return
-        known = {metric.name for metric in self._last.recipe.shown}
-        chosen = frozenset(METRICS.keys() & {self.above.value, self.below.value} - known)
-        if chosen != self._asked:
-            self._asked = chosen
-            self._look_at_traces(chosen)
-
-    def _choose_clock(self, clock: str) -> None:
-        super()._choose_clock(clock)
-        self._draw_difference()
+        if self._last is not None:
+            self._look_at_traces(frozenset(METRICS.keys() & {self.above.value, self.below.value}))
 
     def _place(self, x: float) -> int | None:
         spent = self.traces.spent_at(x)
         return None if spent is None else round(spent / (ROWS * self._last.recipe.each_costs))
-
-    def _draw_difference(self) -> None:
-        clock = self.traces.clock
-        found = difference_of(self._last, clock) if self._last is not None and self._differs else None
-        if found is not None and self.difference is not None:
-            end = max(float(tile.trace[clock][-1]) for tile in self._last.tiles)
-            self.difference.show(found, clock, clock_end(clock, end, self._last.budget, found.unit))
 
     def _offer_traces(self, recipe: RaceRecipe) -> None:
         """The metrics that all methods have; of two methods their difference is drawn, unless another is chosen."""
@@ -362,14 +288,6 @@ class RaceScreen(LiveScreen):
         for menu, options, value in ((self.above, names, first), (self.below, below, usual)):
             if menu.options != options:
                 menu.param.update(options=options, value=value, visible=len(options) > 1)
-
-    def _measure(self, recipe: RaceRecipe) -> None:
-        """The table and the clock of another race, where they are others."""
-        before = self._last.recipe if self._last is not None else None
-        if before is None or before.shown != recipe.shown:
-            self.table.columns = columns(recipe.shown)
-        if before is None or before.budget_unit != recipe.budget_unit:
-            self.clock.value = CLOCK_OF[recipe.budget_unit]
 
     def _colours(self, dark: bool) -> Mapping[str, str]:
         """Colours of the samples in the legend: the first method is an example of all."""
@@ -388,13 +306,14 @@ class RaceScreen(LiveScreen):
         if (rounds, titles) != (self.marks.data["iteration"], self.marks.data["text"]):
             self.marks.data = {"iteration": rounds, "marker": [KINDS["knob"].marker] * len(rounds), "text": titles}
 
-    def show(self, scene: RaceScene, playing: bool, summary: Mapping[str, Any]) -> None:
+    def show(self, scene: RaceScene, playing: bool, seeds: Sequence[SeedRuns]) -> None:
         """Draw a scene; words and traces while playing only a few times per second."""
         with self.sender.together():
             due = self._pace.is_due(time.monotonic(), playing)
             self.tiles.draw(scene, due)
-            self._measure(scene.recipe)
-            self._last = scene
+            before, self._last = self._last, scene
+            if before is None or before.recipe.budget_unit != scene.recipe.budget_unit:
+                self.clock.value = CLOCK_OF[scene.recipe.budget_unit]
             methods = [METHODS[one.method] for one in scene.recipe.entrants]
             self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
@@ -404,24 +323,19 @@ class RaceScreen(LiveScreen):
             if due:
                 for view in (self.traces, self.second):
                     view.show(scene)
-                self._draw_difference()
                 first = scene.recipe.shown[0]
-                rows, floor = table_rows(scene, summary), scene.floors.get(first.name)
-                self.table.param.update(rows=rows, floor=floor, lower=first.ranks)
+                pairs = zip(scene.tiles, chain(seeds, repeat(None)), strict=False)
+                rows = [_row(k, *pair, scene.recipe.shown) for k, pair in enumerate(pairs)]
+                floor = scene.floors.get(first.name)
+                self.table.param.update(columns=columns(scene.recipe.shown), rows=rows, floor=floor, lower=first.ranks)
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
         self.playback.enable(True, scene.done, scene.iteration == 0, ended)
-
-    def say_bands(self, words: str, share: float | None) -> None:
-        """How far the bands are (share in [0, 1], None when they do not run), or what they are."""
-        bar = "" if share is None else f'<progress aria-label="bands" max="1" value="{share:.3f}"></progress> '
-        widgets.set_words(self.band_words, bar + widgets.spoken(words))
-        self.band_button.label = "Bands" if share is None else "Cancel bands"
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
-        self._dress(dark, presenter, self.tiles, self.difference)
+        self._dress(dark, presenter, self.tiles)
         self.table.swatches = swatches(dark)

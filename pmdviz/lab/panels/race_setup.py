@@ -113,7 +113,6 @@ class RaceSetup(ProblemControls):
         made = replace(self.recipe, **parts)
         if not self._busy and made != self.recipe:
             self._asked = None
-            self.expect(made)
             self._begin(made)
 
     def expect(self, recipe: RaceRecipe) -> None:

@@ -24,7 +24,7 @@ from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
-from pmdviz.lab.panels.widgets import WIDE, Card, select, set_classes, set_words, small_button
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
@@ -36,6 +36,7 @@ from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
 from pmdviz.views import DataView, StageView, TracesView, figures
+from pmdviz.views.drawing import PictureFigure
 
 if TYPE_CHECKING:
     from pmdviz.lab.page import LivePage
@@ -182,6 +183,7 @@ class LiveScreen(Generic[Shown]):
     """What the screens of a run and of a race have in common: the status, frames to the browser, a line of words."""
 
     view: pn.Column
+    playback: PlaybackBar
     traces: Any  # the first and the second traces
     second: Any
     switches: LayerSwitches
@@ -189,16 +191,23 @@ class LiveScreen(Generic[Shown]):
     _place: Callable[[float], int | None]  # on the time line, at a place on the axis of the traces; None before the run
     _visit: Callable[[int, bool], None] = staticmethod(lambda place, roughly: None)
 
+    def __init__(self, page: LivePage) -> None:
+        self.playback, self.floor, self.picture = page.playback, page.floor, PictureControls(page.look_at)
+        self._look_at_traces = page.newest("look at traces", "traces")
+
     def _connect(
-        self, starting: str, sheet: str, figure: Plot, packed: Sequence[Source], marks: Source | None, **ack: Any
+        self, starting: str, sheet: str, main: PictureFigure, packed: Sequence[Source], marks: Source | None, **ack: Any
     ) -> None:
         """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
+        figure = main.figure
         text = fields_html(waiting_fields(starting) | NO_PAST)
         self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
         self.sender = FrameSender(self.ack, packed, self.status, self._html)
         self.extra, self._main, self._marks = "", figure, frozenset[str]()
-        self._hear(self.traces, self.second)
+        main.put = self.traces.put = self.second.put = self.sender.put
+        for view in (self.traces, self.second):  # a click on these goes there
+            view.figure.on_event("tap", handed(self._tapped))
 
     def _html(self, fields: Mapping[str, Value]) -> str:
         """The status panel in the document itself."""
@@ -208,11 +217,6 @@ class LiveScreen(Generic[Shown]):
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
         ack, self._visit = self.ack, visit
         ack.on_change("places", handed(lambda attr, old, new: visit(ack.place, not ack.exactly)))
-
-    def _hear(self, *views: Any) -> None:
-        """A click on these traces goes there."""
-        for view in views:
-            view.figure.on_event("tap", handed(self._tapped))
 
     def _tapped(self, event: Any) -> None:
         place = None if event.x is None else self._place(event.x)
@@ -259,27 +263,23 @@ class Screen(LiveScreen[Snapshot]):
     """Stage, traces and status in one responsive layout."""
 
     def __init__(self, page: LivePage, target: Target, cards: Iterable[Card], keyboard: bool = False) -> None:
+        super().__init__(page)
         self.stage = StageView(target, legend=False)  # the switches are its legend
         self.traces, self.second = TracesView(), TracesView(SECOND)
         self.second.figure.name = "second_traces"
         self.veil = NO_VEIL  # of a lesson
         self.data: DataView | None = None  # made when it is first chosen: every page would have to carry it
         self._look_at_data = page.newest("look at data", "with_data")
-        self._look_at_traces = page.newest("look at traces", "traces")
         self.on_data_view: Callable[[DataView], None] = lambda view: None  # hears when it is made
         self.on_data: Callable[[bool], None] = lambda on: None  # hears whether the data are shown
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
-        self.playback, self.floor = page.playback, page.floor
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
-        packed += [self.traces.source, self.second.source]
+        packed += [view.sources["traces"] for view in (self.traces, self.second)]  # the columns of the run
         self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
-        figure, marks = self.stage.figure, self.traces.marks
         self._place = self.traces.iteration_at
-        self._connect("Starting", css.IN_TRANSPORT, figure, packed, marks, keyboard=keyboard)
+        self._connect("Starting", css.IN_TRANSPORT, self.stage, packed, self.traces.sources["marks"], keyboard=keyboard)
         self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
-        self.stage.put = self.traces.put = self.second.put = self.sender.put
         self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
-        self.picture = PictureControls(page.look_at)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
         self.heading = Heading()
@@ -304,7 +304,7 @@ class Screen(LiveScreen[Snapshot]):
         self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
         self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
-        self.options.append(small_button("Reset view", self.stage.fit, margin=(4, 0)))
+        self.options.append(small_button("Reset view", self.stage.follow, margin=(4, 0)))
         look = {"stylesheets": [css.TRACES], **WIDE}
         top = pn.Row(self.group, pn.pane.Bokeh(self.number, **WIDE), css_classes=["pmdviz-distance"], **look)
         self.first = pn.Column(pane_of(self.traces.figure, "pmdviz-traces"), css_classes=["pmdviz-first"], **look)
@@ -390,7 +390,7 @@ class Screen(LiveScreen[Snapshot]):
         others = [key for key in (self.below.value, SECOND, trace_columns.first_group(found), *found) if key in found]
         chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
-        self.second.figure.css_classes = _shown("pmdviz-traces", chosen is not None)
+        self.second.figure.css_classes = shown("pmdviz-traces", chosen is not None)
 
     def _choose(self, name: str) -> None:
         """Another axis of the traces, or the data in their place."""
@@ -403,8 +403,8 @@ class Screen(LiveScreen[Snapshot]):
             self.on_data_view(self.data)
             self.first.append(pane_of(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
-            self.data.figure.css_classes = _shown("pmdviz-traces", wanted)
-            self.traces.figure.css_classes = _shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
+            self.data.figure.css_classes = shown("pmdviz-traces", wanted)
+            self.traces.figure.css_classes = shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
@@ -477,7 +477,7 @@ class Screen(LiveScreen[Snapshot]):
         """Show no more of the next pictures than a lesson lets be seen."""
         if veil.parts != self.veil.parts:
             self.veil, self._offered = veil, None
-            self.traces.figure.css_classes = _shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
+            self.traces.figure.css_classes = shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -500,7 +500,7 @@ def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
     return pn.pane.Bokeh(figure, **WIDE)
 
 
-def _shown(name: str, on: bool) -> list[str]:
+def shown(name: str, on: bool) -> list[str]:
     """Classes of a figure that is there to be seen, or not."""
     return [name] if on else [name, css.HIDDEN]
 

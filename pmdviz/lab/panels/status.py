@@ -17,6 +17,7 @@ from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.scenes import words as wording
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
+from pmdviz.targets import Target
 
 # The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
 
@@ -29,16 +30,15 @@ BRANCH_BUTTONS = {  # act -> label, what it does
 
 
 Fields = dict[str, Value]
-PLACE = "iteration"  # what the time line counts; of a race rounds
-NO_PAST: Fields = {"counts": PLACE, "at": 0, "last": 0, "end": 1, "branch": False, "place": place_words(0, 0)}
 
 
-def past_fields(snapshot: Snapshot) -> Fields:
-    """The time line: where one stands, how far the run has come, what its right end is."""
-    at, last = snapshot.frame.iteration, snapshot.last
-    end = line_end(last, snapshot.last_spent, snapshot.recipe.budget)
-    branch, place = snapshot.ghost is not None, place_words(at, last)
-    return {"counts": PLACE, "at": at, "last": last, "end": end, "branch": branch, "place": place}
+def past_fields(at: int, last: int, end: int, counts: str = "iteration", branch: bool = False) -> Fields:
+    """The time line: where one stands, how far the run has come, its right end, and what it counts."""
+    place = place_words(at, last, counts)
+    return {"counts": counts, "at": at, "last": last, "end": max(1, end), "branch": branch, "place": place}
+
+
+NO_PAST = past_fields(0, 0, 1)
 
 
 def time_line_html(f: Mapping[str, Value]) -> str:
@@ -81,12 +81,11 @@ def result_words(snapshot: Snapshot, unknown: str = wording.UNKNOWN) -> str:
     return f"Done: {count(frame.spent)} {counted}{why}. {found[0] if found else no_tv}"
 
 
-def passes_words(snapshot: Snapshot) -> str:
-    """How often the data have been gone through: "12.0 passes over 1,000 observations"."""
-    frame = snapshot.frame
-    if frame.target.data is None:
-        return f"{count(frame.iteration)} iterations; the target has no data"
-    return f"{frame.visited / frame.num_data:.1f} passes over {count(frame.num_data)} observations"
+def passes_words(visited: int, target: Target) -> str:
+    """How often the data have been gone through: "12.0 passes over 1,000 observations"; "" without data."""
+    if target.data is None:
+        return ""
+    return f"{visited / target.num_data:.1f} passes over {count(target.num_data)} observations"
 
 
 def slow_words(snapshot: Snapshot) -> str:
@@ -118,16 +117,18 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
 
     `unknown` is shown for a floor that is not known.
     """
-    budget, spent = snapshot.recipe.budget, snapshot.frame.spent
+    budget, spent, frame = snapshot.recipe.budget, snapshot.frame.spent, snapshot.frame
+    end = line_end(snapshot.last, snapshot.last_spent, budget)
+    no_data = f"{count(frame.iteration)} iterations; the target has no data"
     return {
         "share": 100.0 * min(1.0, spent / budget) if budget else 0.0,
         "of": wording.observations_used(snapshot.frame) if budget else "no budget: endless",
         "pmdviz-status": wording.state(snapshot.frame, unknown),
-        "passes": passes_words(snapshot),
+        "passes": passes_words(frame.visited, frame.target) or no_data,
         "step": step_words(snapshot),
         "more": more_words(snapshot, extra, playing, unknown),
         "live": "off" if playing else "polite",
-        **past_fields(snapshot),
+        **past_fields(frame.iteration, snapshot.last, end, branch=snapshot.ghost is not None),
     }
 
 
