@@ -8,7 +8,7 @@ numbers.
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, vector
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
@@ -25,11 +25,9 @@ def clustered(points: Array, weights: Array, seeds: Array, k: int, learned: Arra
     smallest (k-means++ without chance); then rounds of hard EM. `learned` (m,): the weights to learn from instead, 0
     for most of many particles; these are then given the cluster under which they are most likely.
     """
-    points = finite(matrix(points, "points"), "points")
-    weights = finite(vector(weights, "weights", len(points)), "weights")
     if k == 1:
         return np.zeros(len(points), np.int64)
-    columns, seeds = np.ascontiguousarray(points.T), plain(seeds, np.int64)
+    columns, weights, seeds = plain(finite(points, "points").T), plain(weights), plain(seeds, np.int64)
     if learned is None:
         labels = _clustered(columns, weights, seeds, int(k))
     else:
@@ -42,7 +40,7 @@ def clustered(points: Array, weights: Array, seeds: Array, k: int, learned: Arra
 
 def moments(points: Array, weights: Array) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d) of points (m, d) with weights (m,) of sum 1."""
-    columns, weights = np.ascontiguousarray(matrix(points, "points").T), vector(weights, "weights", len(points))
+    columns, weights = plain(points.T), plain(weights)
     mean, factor = np.empty(len(columns)), np.zeros((len(columns), len(columns)))
     _moments(columns, weights, 1.0, mean, factor)
     covariance = factor + factor.T
@@ -248,16 +246,10 @@ def pooled_local_covariance(
     to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
     all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
     renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
-    if all are, the result is zero. Raises ValueError for anything else.
+    if all are, the result is zero. ValueError for particles that are not finite.
     """
-    particles = finite(matrix(particles, "particles"), "particles")
+    particles, weights, centres = finite(plain(particles), "particles"), plain(weights), plain(centres, np.int64)
     num, dim = particles.shape
-    weights, scale = finite(vector(weights, "weights", num), "weights"), finite(vector(scale, "scale", dim), "scale")
-    centres = plain(centres, np.int64)
-    if not centres.size or centres.min() < 0 or centres.max() >= num or not 1 <= num_neighbours <= num:
-        raise ValueError(f"centres and num_neighbours ({num_neighbours}) must fit the {num} particles")
-    if weights.min() < 0.0 or scale.min() <= 0.0:
-        raise ValueError("weights must not be negative and scale must be above 0")
     covariances, counted = np.zeros((centres.size, dim, dim)), np.zeros(centres.size)
     columns = np.ascontiguousarray((particles / scale).T)
     enough = float(share) * weights.sum()
@@ -347,16 +339,11 @@ def median_distance(points: Array, leave_out: int = 0) -> float:
     """Median of |x_i - x_j| over all pairs i < j of the rows of points (m, d), Euclidean, in their unit.
 
     As `numpy.median` of the m (m - 1) / 2 distances without the `leave_out` smallest (the zeros of repeated points),
-    in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer than two points, values
-    that are not finite, or nothing left.
+    in O(m^2) time and memory (m = 1000: 4 MB), for two points or more. ValueError for values that are not finite.
     """
-    points = finite(matrix(points, "points"), "points")
-    if len(points) < 2:
-        raise ValueError(f"a distance needs two points, not {len(points)}")
+    points = finite(plain(points), "points")
     largest = np.abs(points).max() or 1.0  # squares of the scaled points neither overflow nor vanish all together
     squared = _squared_distances(points / largest)
-    if not 0 <= leave_out < len(squared):
-        raise ValueError(f"leave_out must be at least 0 and below the {len(squared)} pairs, not {leave_out}")
     middle = (len(squared) + leave_out) // 2
     if (len(squared) - leave_out) % 2:
         return float(largest * np.sqrt(np.partition(squared, middle)[middle]))

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, vector, weighted_particles
+from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, weighted_particles
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
@@ -319,17 +319,16 @@ def kernels_of(columns: Array, log_weights: Array, judged: Array, own: Array) ->
 
     columns (d, at least m) and judged (d, at least n): points x_j and y_i as `whiten` gives them, of a cluster with
     mean 0 and covariance I then; log_weights (m,), -inf allowed; own (n,): the index of y_i among the points, -1 where
-    it is none of them. ValueError for log-weights that are not a vector, and for points that are not finite.
+    it is none of them. ValueError for points that are not finite.
     """
     columns, judged = finite(columns, "columns"), finite(judged, "judged")
-    log_weights, own = vector(log_weights, "log_weights"), plain(own, np.int64)
-    bound, d, n = log_weights.max(), len(columns), own.size
+    bound, d, n = log_weights.max(), len(columns), len(own)
     base = np.full(columns.shape[1], LOG_ZERO)
     np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[: log_weights.size])
     rows = np.zeros((n + 2, d))
     rows[:n] = judged[:, :n].T
     single = np.maximum(base, LOG_ZERO_SINGLE).astype(np.float32)
-    return Kernels(columns, base, single, float(bound), rows, own)
+    return Kernels(columns, base, single, float(bound), rows, plain(own, np.int64))
 
 
 def only(kernels: Kernels, at: Array) -> Kernels:

@@ -139,7 +139,7 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data_rows)
         return likelihood - own / self.prior_sd**2
 
-    def _quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
+    def quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
         """The bound of Jaakkola and Jordan, at xi^2 = E a^2 = |L'x|^2 + (x.mean)^2 for a = x.w.
 
         log P(y | a) >= log sigmoid(xi) + (y - 1/2) a - xi/2 - slope(xi) (a^2 - xi^2) / 2 with `bound_slope`.
