@@ -10,6 +10,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.loops import add_squares, dot, factorise
 from pmdviz.kernels.pool import run_blocks
 
 ROUNDS = 15  # of hard EM
@@ -95,7 +96,7 @@ def _shape(columns, weights, labels, c, mean, factor):
     _moments(columns, inside, share, mean, factor)
     for i in range(d):
         factor[i, i] += RIDGE
-    return share if _factorise(factor) else 0.0
+    return share if factorise(factor) else 0.0
 
 
 @jit
@@ -104,11 +105,11 @@ def _moments(columns, weights, share, mean, out):
     d, m = columns.shape
     centred = np.empty((d, m))
     for i in range(d):
-        mean[i] = _dot(weights, columns[i]) / share
+        mean[i] = dot(weights, columns[i], m) / share
         for j in range(m):
             centred[i, j] = columns[i, j] - mean[i]
     for i in range(d):
-        rest = _dot(weights, centred[i]) / share  # what rounding has left of the mean
+        rest = dot(weights, centred[i], m) / share  # what rounding has left of the mean
         mean[i] += rest
         for j in range(m):
             centred[i, j] -= rest
@@ -148,7 +149,7 @@ def _start(columns, weights, seeds, k):
             for j in range(m):
                 trial[j] = 0.0
             for i in range(columns.shape[0]):
-                _add_square(columns[i], columns[i, s], trial)
+                add_squares(columns[i], columns[i, s], trial)
             cost = _cost(trial, nearest, weights)
             if cost < least:
                 least = cost
@@ -160,42 +161,11 @@ def _start(columns, weights, seeds, k):
     return labels
 
 
-@fast_jit
-def _add_square(x, y, out):
-    for j in range(out.size):
-        out[j] += (x[j] - y) * (x[j] - y)
-
-
 @jit
 def _cost(one, other, weights):
     total = 0.0
     for j in range(weights.size):
         total += weights[j] * min(one[j], other[j])
-    return total
-
-
-@jit
-def _factorise(a):
-    """The lower Cholesky factor of `a`, whose lower triangle is given, in its place; False where there is none."""
-    for i in range(a.shape[0]):
-        for k in range(i + 1):
-            total = a[i, k]
-            for j in range(k):
-                total -= a[i, j] * a[k, j]
-            if i == k:
-                if not total > 0.0:
-                    return False
-                a[i, i] = np.sqrt(total)
-            else:
-                a[i, k] = total / a[k, k]
-    return True
-
-
-@fast_jit
-def _dot(x, y):
-    total = 0.0
-    for j in range(x.size):
-        total += x[j] * y[j]
     return total
 
 

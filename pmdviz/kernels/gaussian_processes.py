@@ -9,18 +9,10 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
+from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import by_rows, run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
-
-
-@fast_jit
-def dot(a, b, n):
-    """Product over the first n entries."""
-    total = 0.0
-    for k in range(n):
-        total += a[k] * b[k]
-    return total
 
 
 @fast_jit

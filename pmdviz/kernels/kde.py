@@ -14,6 +14,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, weighted_particles
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
+from pmdviz.kernels.loops import subtract_squares
 from pmdviz.kernels.pool import run_blocks
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches
@@ -92,13 +93,6 @@ def _subtract_3(x0, x1, x2, targets, i, k, out, other):
         other[j] -= d * d + e * e + f * f
 
 
-@fast_jit
-def _subtract_1(x0, y0, out):
-    for j in range(out.size):
-        a = x0[j] - y0
-        out[j] -= a * a
-
-
 @jit
 def _add_tile(columns, k, base, first, last, targets, sums, start, stop):
     """Add the sums over the particles first to last; the dimensions from k on, one to three, are fused with the exp.
@@ -165,7 +159,7 @@ def redo_faint(columns, base, targets, sums, tops, start, stop):
             exponents, top = np.empty(base.size), -np.inf
             _copy(base, exponents)
             for k in range(columns.shape[0]):
-                _subtract_1(columns[k], targets[i, k], exponents)
+                subtract_squares(columns[k], targets[i, k], exponents)
             for value in exponents:  # a loop compiles in no time; .max() takes a second
                 top = max(top, value)
             tops[i], sums[i] = top, _sum_exp(exponents, top)

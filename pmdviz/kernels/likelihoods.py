@@ -13,6 +13,7 @@ from numba.extending import overload
 
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
+from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import Rows, by_rows
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
@@ -293,18 +294,9 @@ def _for_each(kernel: Callable, theta: Array, rows: Array, shape: Callable, *giv
 
 
 @fast_jit
-def activation(row, theta):
-    """x.theta of a row (d + 1,)."""
-    total = 0.0
-    for k in range(theta.size):
-        total += row[k] * theta[k]
-    return total
-
-
-@fast_jit
 def residual(row, theta):
     """y - x.theta of a row (d + 1,)."""
-    return row[theta.size] - activation(row, theta)
+    return row[theta.size] - dot(row, theta, theta.size)
 
 
 @jit
@@ -380,14 +372,14 @@ def logistic_row_log_likelihood(theta: Array, rows: Array) -> Array:
 
 @jit
 def _log_chance(row, theta):
-    a = activation(row, theta)
+    a = dot(row, theta, theta.size)
     return (row[theta.size] - (a > 0.0)) * a - np.log1p(np.exp(-abs(a)))
 
 
 @jit
 def _logistic_pull(row, theta):
     """y - P(1 | x, theta)."""
-    a = activation(row, theta)
+    a = dot(row, theta, theta.size)
     e = np.exp(-abs(a))
     return row[theta.size] - (1.0 if a > 0.0 else e) / (1.0 + e)
 

@@ -7,25 +7,8 @@ import numpy as np
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.jit import LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
+from pmdviz.kernels.loops import add_squares, dot, factorise, subtract_squares, sum_of
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
-
-
-@fast_jit
-def subtract_squares(x, y, exponents):
-    """exponents -= (x - y)^2, for x (m,) and a number y."""
-    for j in range(exponents.size):
-        a = x[j] - y
-        exponents[j] -= a * a
-
-
-@fast_jit
-def product(a, b):
-    """sum_j a_j b_j."""
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
 
 # The force of Stein variational gradient descent on every particle, without a matrix of all pairs; a cheap median.
 #
@@ -118,14 +101,7 @@ def _rows(columns, pulls, out, sums, start, stop):
                 subtract_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
             for k in range(pulls.shape[0]):
-                out[i, k] += product(values, pulls[k, first:last])
-
-
-@fast_jit
-def _add_squares(x, y, values):
-    for j in range(values.size):
-        a = x[j] - y
-        values[j] += a * a
+                out[i, k] += dot(values, pulls[k, first:last], values.size)
 
 
 @fast_jit
@@ -158,12 +134,12 @@ def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
             for j in range(values.size):
                 values[j] = 1.0
             for k in range(dim):
-                _add_squares(columns[k, first:last], columns[k, i], values)
+                add_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _roots(values, cubes)
             for k in range(pulls.shape[0]):
-                drive[i, k] += product(values, pulls[k, first:last])
+                drive[i, k] += dot(values, pulls[k, first:last], values.size)
             for k in range(places.shape[0]):
-                apart[i, k] += product(cubes, places[k, first:last])
+                apart[i, k] += dot(cubes, places[k, first:last], cubes.size)
 
 
 def sampled_median_distance(points: Array, num_pairs: int = 20_000) -> float:
@@ -287,14 +263,6 @@ def _kernels(squares, slope, weights, out):
 
 
 @jit
-def _total(values):
-    total = 0.0
-    for j in range(values.size):
-        total += values[j]
-    return total
-
-
-@jit
 def _force(points, pulls, weights, squares, h):
     m, dim = points.shape
     out, rows = np.zeros((m, dim)), np.empty((2, m))
@@ -310,11 +278,11 @@ def _force(points, pulls, weights, squares, h):
             for j in range(m - m % 3, m):
                 _add_one(pulls[j], row[j], one)
                 _add_one(pulls[j], more[j], other)
-            _add_one(points[i + 1], 2.0 / h * _total(more), other)
+            _add_one(points[i + 1], 2.0 / h * sum_of(more), other)
         else:
             for j in range(m):
                 _add_one(pulls[j], row[j], one)
-        _add_one(points[i], 2.0 / h * _total(row), one)
+        _add_one(points[i], 2.0 / h * sum_of(row), one)
     return out
 
 
@@ -379,7 +347,7 @@ def _mean_rows(columns, base, rows, logs, means, start, stop):
         total = _powers(values, top)
         logs[i] = top + np.log2(total)
         for k in range(dim):
-            means[i, k] = product(values, columns[k]) / total
+            means[i, k] = dot(values, columns[k], values.size) / total
 
 
 # Stein importance sampling: weights of least discrepancy, forces of leaders with Jacobians, and smooth steps.
@@ -473,7 +441,7 @@ def nearest_on_simplex(z, metric):
 @jit
 def _times(K, y, out):
     for i in range(y.size):
-        out[i] = product(K[i], y)
+        out[i] = dot(K[i], y, y.size)
 
 
 @jit
@@ -485,14 +453,14 @@ def _largest_eigenvalue(K, metric, buffer):
         root[i] = 1.0 / np.sqrt(metric[i])
         vector[i] = 1.0 + 0.1 * np.sin(1.0 + i)  # in general position
     for _ in range(POWERS):
-        length = np.sqrt(product(vector, vector))
+        length = np.sqrt(dot(vector, vector, vector.size))
         for i in range(n):
             vector[i] /= length
             scaled[i] = vector[i] * root[i]
         _times(K, scaled, buffer)
         for i in range(n):
             vector[i] = buffer[i] * root[i]
-        value = np.sqrt(product(vector, vector))
+        value = np.sqrt(dot(vector, vector, vector.size))
         if value <= 0.0:
             return 0.0
     return MARGIN * value
@@ -522,7 +490,7 @@ def _descended(K, metric, u, ahead, pace, count):
             u[i] = new[i]
         pace = later
     _times(K, u, slope)
-    value = product(u, slope)
+    value = dot(u, slope, u.size)
     gap = 0.0
     for i in range(u.size):
         gap = max(gap, 2.0 * (value - slope[i]))
@@ -650,17 +618,8 @@ def _is_monotone(jacobian, step, least):
             for b in range(a + 1):
                 m[a, b] = 0.5 * step * (jacobian[i, a, b] + jacobian[i, b, a])
             m[a, a] += 1.0 - least
-        for a in range(dim):
-            for b in range(a + 1):
-                rest = m[a, b]
-                for k in range(b):
-                    rest -= m[a, k] * m[b, k]
-                if a == b:
-                    if rest < 0.0 or (rest == 0.0 and a + 1 < dim):
-                        return False
-                    m[a, a] = np.sqrt(rest)
-                else:
-                    m[a, b] = rest / m[b, b]
+        if not factorise(m):
+            return False
     return True
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import WarmUps, jit
+from pmdviz.kernels.loops import sum_of
 from pmdviz.kernels.pool import by_rows
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -332,9 +333,9 @@ def _document_shares(topics, rows, ends, words, counts, alpha, most, out):
     for i in range(topics.shape[0]):
         for d in range(rows.shape[0]):
             _fit_document(topics[i], words, counts, rows[d, 0], ends[d], alpha, belongs, expected)
-            total = _total(expected) + alpha * num_topics
+            mass = sum_of(expected) + alpha * num_topics
             for k in range(num_topics):
-                out[i, d, k] = (expected[k] + alpha) / total
+                out[i, d, k] = (expected[k] + alpha) / mass
 
 
 @jit
@@ -441,19 +442,11 @@ def _expect(natural, sums, rows, words, counts, alpha, most, out):
 
 
 @jit
-def _total(values):
-    total = 0.0
-    for k in range(values.size):
-        total += values[k]
-    return total
-
-
-@jit
 def _theta(gamma, theta):
     """exp E log θ_k."""
-    total = digamma(_total(gamma))
+    mean = digamma(sum_of(gamma))
     for k in range(gamma.size):
-        theta[k] = math.exp(digamma(gamma[k]) - total)
+        theta[k] = math.exp(digamma(gamma[k]) - mean)
 
 
 @jit

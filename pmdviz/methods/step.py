@@ -98,11 +98,6 @@ copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # run
 Terms = dict[str, Array]  # of a step: by the names of its update, a row for each point
 
 
-def no_paths() -> dict[str, Array]:
-    """The paths of a step without paths."""
-    return {}
-
-
 class ComputedTerms(Mapping[str, Array]):
     """Terms that are computed when one of them is read: most steps are never looked at."""
 
@@ -140,7 +135,7 @@ class StepInfo(NamedTuple):
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
     terms: Mapping[str, Array] = NOTHING
     # Computed when they are drawn: by the names of the method's `paths`, each (n, 2, d), from and to.
-    paths: Callable[[], Mapping[str, Array]] = no_paths
+    paths: Callable[[], Mapping[str, Array]] = dict
     # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
     # they were not, or where that is not known.
     parents: Array | None = None
@@ -185,11 +180,6 @@ class StepInfo(NamedTuple):
     def ess(self) -> float | None:
         """ESS of the weights that the step started from, before any rejuvenation; None without weights."""
         return self.scalars.get("ess_before")
-
-    @property
-    def zero_weight(self) -> int:
-        """Particles that no longer count at all."""
-        return int(self.scalars.get("zero_weight", 0))
 
 
 def events(**found: str) -> tuple[Event, ...]:

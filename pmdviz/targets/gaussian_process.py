@@ -223,7 +223,7 @@ class SparseGPOptions(SparseOptions):
     dim = Whole(128, (1, 512), label="Inducing inputs M")
     num_data = options.data_points(2048, most=20_000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class SparseGP(GaussianProcess[SparseGPOptions]):
@@ -267,13 +267,9 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
 # The year of a song from 90 features: a sparse Gaussian process in many dimensions.
 
 SONG_YEARS_NUM_TEST = 1000  # rows held out, at most
+OF_FEATURES = "Columns of features, then one of numbers y; both are scaled, y to [0, 1]."
 SONG_YEARS_TABLE = options.TableForm(
-    "Columns of features, then one of numbers y; both are scaled, y to [0, 1].",
-    most=FEATURES - 1,
-    outcome="number",
-    held_out=1,
-    as_given=True,
-    layout=FEATURES + 1,
+    OF_FEATURES, most=FEATURES - 1, outcome="number", held_out=1, as_given=True, layout=FEATURES + 1
 )
 
 
@@ -290,7 +286,7 @@ class SongYearsOptions(SparseOptions):
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
     num_data = options.data_points(2000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH.at(1.0), NOISE_VARIANCE.at(0.01)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class SongYears(GaussianProcess[SongYearsOptions]):

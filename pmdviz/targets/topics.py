@@ -161,7 +161,7 @@ class TopicsOptions(options.TargetOptions):
     vocabulary = Whole(100, (2, 20_000), log=True, label="Vocabulary W", unit="words", only_if=("data", "model"))
     alpha = Real(0.1, (0.01, 100), (0.01, 5), "Prior of shares α", log=True)
     beta = Real(0.01, (0.002, 100), (0.002, 5), "Prior of topics β", log=True)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class Topics(Target[TopicsOptions]):

@@ -192,7 +192,7 @@ def test_particles_of_weight_0_are_counted_and_log_z_is_right():
         sample_prior=lambda rng, n: rng.random((n, 1)), data=None, dim=1, name="elsewhere", bounds=[(0.0, 3.0)],
     )  # fmt: skip
     frames = [advanced("ais", target=target, seed=k, num_particles=40, num_temperatures=5).frame for k in range(30)]
-    assert all(5 < frame.info.zero_weight < 35 for frame in frames)
+    assert all(5 < frame.info.scalars["zero_weight"] < 35 for frame in frames)
     found = [np.exp(frame.metrics["log_z"]) for frame in frames]
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
 
