@@ -201,19 +201,13 @@ CENTRES_PER_BLOCK = 8
 
 
 def pooled_local_covariance(
-    particles: Array,
-    weights: Array,
-    centres: Array,
-    scale: Array,
-    num_neighbours: int,
-    share: float = 1.0,
-    effective: float = 1.0,
+    particles: Array, weights: Array, centres: Array, unit: Array, most: int, share: float = 1.0, effective: float = 1.0
 ) -> Array:
     """Mean over centres of the weighted covariance of the nearest particles, (d, d) in the units of theta squared.
 
-    particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; scale (d,) above 0:
-    distance is Euclidean after dividing coordinates by it; num_neighbours in 1..m counts the centre itself, ties go
-    to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
+    particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; unit (d,) above 0:
+    distance is Euclidean after dividing coordinates by it; most in 1..m counts the centre itself, ties go
+    to the lower index. A neighbourhood is the nearest `most`, or fewer: it ends where it holds `share` of
     all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
     renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
     if all are, the result is zero. ValueError for particles that are not finite.
@@ -221,14 +215,14 @@ def pooled_local_covariance(
     particles, weights, centres = finite(plain(particles), "particles"), plain(weights), plain(centres, np.int64)
     num, dim = particles.shape
     covariances, counted = np.zeros((centres.size, dim, dim)), np.zeros(centres.size)
-    columns = np.ascontiguousarray((particles / scale).T)
+    columns = np.ascontiguousarray((particles / unit).T)
     enough = float(share) * weights.sum()
 
     def work(start: int, stop: int) -> None:
         distances = _distances(columns, centres[start:stop])
-        limits = np.partition(distances, num_neighbours - 1, axis=1)[:, num_neighbours - 1]
+        limits = np.partition(distances, most - 1, axis=1)[:, most - 1]
         for row, c in enumerate(range(start, stop)):
-            chosen = _nearest(distances[row], limits[row], int(num_neighbours))
+            chosen = _nearest(distances[row], limits[row], int(most))
             if share < 1.0:
                 chosen = chosen[np.argsort(distances[row][chosen], kind="stable")]
                 chosen = chosen[: _extent(weights[chosen], enough, float(effective))]

@@ -266,6 +266,14 @@ class Target(Generic[Own]):
         batch = self.data_rows if batch is None else np.asarray(batch)
         return self.log_prior(theta) + self.num_data / len(batch) * self.log_likelihood(theta, batch)
 
+    def log_joint_on_support(self, theta: Array) -> Array:
+        """`log_joint`; outside the prior's support, where no likelihood need be defined, -inf without asking for it."""
+        values = self.log_prior(theta)
+        inside = np.isfinite(values)
+        if inside.any():
+            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data_rows)
+        return values
+
     def grad_log_joint(self, theta: Array, batch: Array | None = None) -> Array:
         """Gradient of `log_joint` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
         self._check_offered("gradient")

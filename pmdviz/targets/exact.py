@@ -268,11 +268,7 @@ def _slopes(target: Target, x: Array, widths: Array) -> tuple[Array, Array]:
 
 def _log_p(target: Target, x: Array) -> Array:
     """log p (s,), -inf where it is not a number or outside the prior's support."""
-    theta = x * target.scale
-    values = target.log_prior(theta)
-    inside = np.isfinite(values)
-    if inside.any():
-        values[inside] += target.log_likelihood(theta[inside], target.data_rows)
+    values = target.log_joint_on_support(x * target.scale)
     return np.where(np.isfinite(values), values, -np.inf)
 
 
