@@ -254,6 +254,7 @@ def setting_of(method, name, value):
     usual |= {"scaling": "none"} if (method, name) == ("black_box_is", "bandwidth") else {}
     usual |= FEW_DRAWS if name in ("smallest_ess", "variance_floor") else {}
     usual |= {"patience": 0, "step_size": 0.2} if name == "patience" else {}  # a run of more and longer steps stalls
+    usual |= {"tune": False, "time_step": 1e-3} if name == "max_depth" else {}  # trees that reach it
     usual |= {"surrogate": "base"} if value == "tanh" else {}  # which is what "automatic" stands for
     structured = METHODS[method].family == "structured"
     usual |= {"batch_size": 1} if name == "ess_threshold" and structured else {}  # an ESS that lies between thresholds

@@ -90,7 +90,13 @@ def _without_shorter_lists(events: list[DocumentChangedEvent]) -> list[DocumentC
 
 def adopt(doc: Document) -> None:
     """Have Panel send what changes in a document without a server, from this thread at once."""
-    state._connected[doc], state._thread_id_[doc] = True, threading.get_ident()
+    state._connected[doc] = True
+    own_thread(doc)
+
+
+def own_thread(doc: Document) -> None:
+    """Have Panel take this thread for the document's: it sends changes made in any other one later."""
+    state._thread_id_[doc] = threading.get_ident()
 
 
 def forget(layout: Viewable, root: Model) -> None:

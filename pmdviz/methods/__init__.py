@@ -15,16 +15,14 @@ from pmdviz.targets import TARGETS, Target, make_target
 
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(f"{__name__}.{_module.name.removeprefix(f'{__name__}.')}")
-for _name in sorted(REGISTERED):  # menus list them by name, not by file
-    REGISTERED[_name] = REGISTERED.pop(_name)
 
 
-FAMILIES = {  # file or folder -> the title under which tables list its methods, in their order
+FAMILIES = {  # file or folder -> the title under which menus and tables list its methods, in their order
     "pmd": "Particle Mirror Descent",
+    "stein": "Stein methods",
+    "smc": "Sequential Monte Carlo",
     "importance": "Importance sampling",
     "annealing": "Annealed importance sampling",
-    "smc": "Sequential Monte Carlo",
-    "stein": "Stein methods",
     "mcmc": "Markov chain Monte Carlo",
     "nuts": "Markov chain Monte Carlo",
     "mean_field": "Mean fields of particles",
@@ -60,7 +58,11 @@ def _at_its_defaults(target: str) -> Target:
 def by_family() -> dict[str, list[Method]]:
     """Title -> the methods in its file or folder, the families in the order of FAMILIES."""
     found: dict[str, list[Method]] = {title: [] for title in (*FAMILIES.values(), OTHER)}
-    for method in METHODS.values():
+    for _, method in sorted(METHODS.items()):
         folders = type(method).__module__.split(".")
         found[next((title for folder, title in FAMILIES.items() if folder in folders), OTHER)].append(method)
     return {title: methods for title, methods in found.items() if methods}
+
+
+for _method in [method for methods in by_family().values() for method in methods]:  # menus list them so, not by file
+    REGISTERED[_method.name] = REGISTERED.pop(_method.name)

@@ -389,7 +389,7 @@ class PMD(SmoothedMethod, BatchMethod):
     def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That the start still has a share of q, or that limited steps have."""
         if state.prior_left > PRIOR_LEFT:
-            why, cure = f"the starting density still has {state.prior_left:.0%} of the exponent", "more or larger steps"
+            why, cure = f"the starting density still makes up {state.prior_left:.0%} of log q", "more or larger steps"
         elif state.from_limited > FROM_LIMITED:
             why = f"steps shortened by the step limit make up {state.from_limited:.0%} of log q"
             cure = "more steps, smaller steps or a lower step limit"

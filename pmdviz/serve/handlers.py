@@ -33,6 +33,7 @@ from pmdviz.serve.messages import Bucket, CheckedMessages
 from pmdviz.serve.server_internals import (
     BokehTornado,
     ServerSession,
+    build_in_thread,
     has_hung_up,
     is_finished,
     session_of,
@@ -86,17 +87,17 @@ class SecurityHeaders(OutputTransform):
         return status_code, headers, chunk
 
 
-# Pages are built one at a time, with the event loop free between them for frames and new connections.
+# Pages are built one at a time, in a thread, while the event loop has frames and new connections.
 #
-# The queue is bounded, and senders who have hung up lose their turn. Pages pay for the time that they hold the loop.
-# They get it back once a browser has kept them for a while: others take a fifth of the loop at most.
+# The queue is bounded, and senders who have hung up lose their turn. A page takes half of the loop's time while it is
+# built. Pages pay for it, and get it back once a browser has kept them for a while: others are built for 3 s in 10.
 
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
 GAP_S = 0.03  # between two parts of one: about a frame
 DOOR, INSIDE = "door", "inside"  # lanes
 MOST_WAITING = 40  # a class comes at once
-PAID = (0.2, 3.0)  # seconds of the loop that pages may take per second, and at once
+PAID = (0.3, 2.0)  # seconds for which pages may be built per second, and at once
 KEPT_S = 8.0  # a browser that has a page for so long keeps it
 GRACE_S = 0.3  # before a page is begun where that is used up: senders who hang up are mostly gone by then
 
@@ -112,7 +113,7 @@ class Gone(Exception):
 class _Queue:
     def __init__(self) -> None:
         self.lock, self.waiting = asyncio.Lock(), 0
-        self.paid, self.took = Bucket(*PAID), 0.0  # s that the last page held the loop
+        self.paid, self.took = Bucket(*PAID), 0.0  # s for which the last page was built
 
     @property
     def in_debt(self) -> bool:
@@ -216,13 +217,16 @@ def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) ->
 
 
 def guard(application: BokehTornado) -> None:
-    """Headers on every answer, and no address with a zero byte. A second call does no harm."""
+    """Headers on every answer, no address with a zero byte, pages built in a thread. A second call does no harm."""
     if application not in _guarded:
         _guarded.add(application)
         application.add_transform(SecurityHeaders)
         application.add_handlers(
             r".*", [(r".*%00.*", ErrorHandler, {"status_code": 404})]
         )  # no file system takes a zero byte
+        apps = application.applications.values()
+        if len(apps) == 1:  # a script changes the current folder: other apps would notice
+            build_in_thread(*apps)
 
 
 class OwnSessions(RequestHandler):

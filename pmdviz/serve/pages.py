@@ -433,7 +433,7 @@ class Tabs:
         self.view = pn.Column(stylesheets=[css.PART], **WIDE)
         self.foot = pn.Column(name=FOOT, stylesheets=[css.FOOT], **WIDE)
         self._make_boxes(first)
-        self._make(first)
+        self._take(first, kinds[first].make())
         for part in PARTS:
             self._put(first, part)
         self.bar.param.watch(handed(lambda event: self.choose(event.new)), "active")
@@ -496,13 +496,14 @@ class Tabs:
         self.show(name)
 
     async def _build(self, name: str) -> None:
-        """Build a page when its turn has come, in parts between which the loop is free."""
+        """Build a page when its turn has come: in a thread, then in parts between which the loop is free."""
         with ExitStack() as stack:
             if self.doc is not None:
                 stack.enter_context(set_curdoc(self.doc))
             try:
                 async with turn(lane=INSIDE):
-                    await self._tick(self._make, name)
+                    page = await asyncio.to_thread(self._kinds[name].make)
+                    await self._tick(self._take, name, page)
                     for part in PARTS[:-1]:
                         await self._tick(self._put, name, part)
                     await self._tick(self._begin, name)
@@ -510,7 +511,7 @@ class Tabs:
                 await locked(self._say, name, BROKEN, doc=self.doc)
                 raise
 
-    async def _tick(self, act: Callable[..., None], *args: str) -> None:
+    async def _tick(self, act: Callable[..., None], *args: str | Page) -> None:
         """Do one thing, then let the loop do others."""
         await locked(act, *args, doc=self.doc)
         await asyncio.sleep(GAP_S)
@@ -523,10 +524,10 @@ class Tabs:
             if self.active != name:
                 self.built[name].look(False)
 
-    def _make(self, name: str) -> None:
+    def _take(self, name: str, page: Page) -> None:
         if self._ended:
             return
-        page = self.built[name] = self._kinds[name].make()
+        self.built[name] = page
         page.on_presenter = lambda on: self.on_presenter(on)
         page.on_note = lambda words: self.bar.param.update(notes={**self.bar.notes, name: words})
         page.on_open = self.open

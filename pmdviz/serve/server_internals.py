@@ -2,9 +2,9 @@
 
 Tried with Bokeh 3.9 and 3.10 (bokeh>=3.9,<3.11): `Server._tornado`, `ServerSession._token` and
 `_current_patch_connection`, `ServerConnection._session`, `WSHandler._receive` and `_async_open`,
-`ApplicationContext._sessions` and `_discard_session`, `DocumentModelManager._models` and `_new_models`,
-`PropertyDescriptor._get_default`, `__themed_values__` of a model, and the form of a token (JSON in base64, its payload
-packed by zlib).
+`ApplicationContext._sessions` and `_discard_session`, `SessionContext._document`, `DocumentModelManager._models` and
+`_new_models`, `PropertyDescriptor._get_default`, `__themed_values__` of a model, and the form of a token (JSON in
+base64, its payload packed by zlib).
 
 Tried with tornado 6.5 and 6.6 (tornado>=6.5,<7): `RequestHandler._finished`, `IOStream._write_buffer`, and `stream`,
 `_compressor` and `_write_frame` of a websocket's protocol. With panel-material-ui~=0.16.6: `Page._render_esm`.
@@ -25,8 +25,10 @@ from functools import partial
 from typing import Any
 
 import panel_material_ui as pmui
+from bokeh.application.application import SessionContext
 from bokeh.core.property.descriptors import PropertyDescriptor
 from bokeh.core.serialization import Ref, Serializer
+from bokeh.document import Document
 from bokeh.document.events import DocumentPatchedEvent
 from bokeh.document.models import DocumentModelManager
 from bokeh.model import Model
@@ -44,6 +46,7 @@ from tornado.web import RequestHandler
 from tornado.websocket import WebSocketClosedError, WebSocketHandler, WebSocketProtocol13
 
 from pmdviz.files import Json
+from pmdviz.lab.panel_internals import own_thread
 
 PACKED = "__bk__zlib_"  # the name of the payload in a token
 
@@ -131,6 +134,33 @@ class SocketHooks(WebSocketHandler):
             await super()._async_open(token)
         else:
             self.close()
+
+
+def build_in_thread(context: ApplicationContext) -> None:
+    """Have each page of an app built in a thread: the loop serves other pages meanwhile.
+
+    Bokeh does so from 3.10 on, but not for a script, during which the whole process has another current folder. The
+    models of the page are looked through once, not after each root: that took a quarter of the time.
+    """
+    app, building = context.application, dict[Document, asyncio.Future[None]]()
+    hooks, initialize = app.on_session_created, app.initialize_document
+
+    def build(document: Document) -> None:
+        with document.models.freeze():
+            initialize(document)
+
+    async def created(session: SessionContext) -> None:
+        await hooks(session)
+        document = session._document
+        building[document] = asyncio.ensure_future(asyncio.to_thread(build, document))
+        await asyncio.wait([building[document]])
+        own_thread(document)
+
+    def built(document: Document) -> None:
+        """Raises what the app has raised."""
+        building.pop(document).result()
+
+    app.on_session_created, app.initialize_document = created, built
 
 
 # tornado
@@ -241,8 +271,12 @@ def page_script() -> str:
 # What Bokeh and the C library do again for every message, page and session: done once, or given back.
 
 
+SWITCH_S = 0.001  # between threads: with 0.005 those who play get half as many frames while a page is built
+
+
 def install() -> None:
     """Have patches and defaults made so from now on. A second call does no harm."""
+    sys.setswitchinterval(SWITCH_S)
     patch_doc.create = classmethod(create)
     replace_default_of(kept_default)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -453,12 +454,14 @@ class PictureFigure:
                 if item.label.value != words:
                     item.label = {"value": words}
             return
-        self.items = [models.LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
-        self.items = [item for item in self.items if item.renderers]
-        if self.legend.visible:
-            self.legend.items = self.items
-        else:
-            self.legend.tags = self.items
+        page = self.figure.document
+        with page.models.freeze() if page else nullcontext():  # all models of a page are looked through once
+            self.items = [models.LegendItem(label=words, renderers=self._signs(key)) for key, words in legend.items()]
+            self.items = [item for item in self.items if item.renderers]
+            if self.legend.visible:
+                self.legend.items = self.items
+            else:
+                self.legend.tags = self.items
 
     def _signs(self, key: str) -> list[models.GlyphRenderer]:
         """The legend's sign of a mark, and for those that are seen and hidden with it, with nothing in the picture."""

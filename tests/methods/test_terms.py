@@ -319,7 +319,7 @@ def test_what_is_left_of_the_prior_is_said_and_nothing_after_a_full_warm_pass():
         frame = session.advance()
         kept *= 1 - frame.info.step_size
         assert frame.state.prior_left == frame.info.scalars["prior_left"] == pytest.approx(kept, rel=1e-12)
-        assert frame.caveat.startswith(f"the starting density still has {kept:.0%} of the exponent: ") == (kept > 0.05)
+        assert frame.caveat.startswith(f"the starting density still makes up {kept:.0%} of log q: ") == (kept > 0.05)
         if frame.iteration == 20:
             precision = 1 + (1 - kept) * session.target.num_data / session.target.options.sigma_x**2
             np.testing.assert_allclose(np.sqrt(np.diag(frame.density.cov)), precision**-0.5, rtol=0.03)

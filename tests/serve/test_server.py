@@ -7,10 +7,16 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from unittest.mock import Mock
 
+import panel as pn
 import pytest
+from bokeh.application import Application
+from bokeh.application.handlers.function import FunctionHandler
+from bokeh.server.contexts import ApplicationContext
+from panel.io.state import set_curdoc
 
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError, InputWarning
@@ -19,6 +25,7 @@ from pmdviz.limits import LIMITS, MOST, check_limits, limit, set_limits, variabl
 from pmdviz.serve import handlers, pages, server
 from pmdviz.serve.messages import Bucket
 from pmdviz.serve.server import check_origins, chosen_port
+from pmdviz.serve.server_internals import build_in_thread
 from tests.support.client import Client
 from tests.support.crowd import Crowd, served
 from tests.support.tables import looped, refused
@@ -271,6 +278,27 @@ async def test_where_pages_were_in_vain_a_sender_who_hangs_up_soon_gets_none(mon
     with pytest.raises(handlers.Gone):
         async with handlers.turn(lambda: bool(hung_up), bounded=True):
             pytest.fail("a page was built")
+
+
+async def test_the_loop_runs_while_a_page_is_built_and_what_the_app_raises_is_raised():
+    loop, free = asyncio.get_running_loop(), threading.Event()
+
+    def build(document):
+        loop.call_soon_threadsafe(free.set)
+        document.title = f"the loop was free: {free.wait(20)}"
+
+    def fail(document):
+        raise ZeroDivisionError
+
+    contexts = [ApplicationContext(Application(FunctionHandler(act, trap_exceptions=False))) for act in (build, fail)]
+    for context in contexts:
+        build_in_thread(context)
+    session = await contexts[0].create_session_if_needed("a page")
+    assert session.document.title == "the loop was free: True"
+    with set_curdoc(session.document):
+        assert pn.state._thread_id == threading.get_ident(), "Panel would wait for another turn at each change"
+    with pytest.raises(ZeroDivisionError):
+        await contexts[1].create_session_if_needed("another")
 
 
 BAD = ("abc", "-1", "0", "1.5", "inf", "9" * 5000)

@@ -23,7 +23,7 @@ from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panel_internals import PatientSelect, handed
 from pmdviz.lab.panels import widgets
-from pmdviz.methods import METHODS, Method, MethodKnobs
+from pmdviz.methods import METHODS, Method, MethodKnobs, by_family
 from pmdviz.presets import PRESETS, Preset
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice, applicable_scenes
 from pmdviz.scenes.words import marked, number, short
@@ -409,15 +409,6 @@ TEACHES = {  # what presets teach: the methods that they run
     "Chains": ("random_walk", "gibbs", "sgld", "hmc"),
     "Variational families": ("svi", "gaussian_vb", "npv", "pmfvb", "pmfvb_nn"),
 }
-FAMILIES = {  # packages of methods, the first ones first
-    "Particle Mirror Descent": ("pmd",),
-    "Stein methods": ("stein",),
-    "Sequential Monte Carlo": ("smc",),
-    "Annealing and importance sampling": ("annealing", "importance"),
-    "Markov chains": ("mcmc",),
-    "Variational inference": ("vi", "mean_field"),
-    "Other methods": ("",),
-}
 Section = dict[str, Any]
 
 
@@ -430,16 +421,6 @@ def presets() -> Iterator[Section]:
         yield _section(title, "preset", [name for name in left if _method_of(name) in methods])
     known = {method for methods in TEACHES.values() for method in methods}
     yield _section("More presets", "preset", [name for name in left if _method_of(name) not in known])
-
-
-def methods() -> Iterator[Section]:
-    """Methods by family, mirror descent first."""
-    left = dict(METHODS)
-    for title, folders in FAMILIES.items():
-        names = [name for name, method in left.items() if _folder(method) in folders or folders == ("",)]
-        for name in names:
-            del left[name]
-        yield _section(title, "method", names)
 
 
 def _folder(method: Method) -> str:
@@ -478,7 +459,8 @@ class Gallery(widgets.Component):
     def __init__(self, setup: Setup, **params: Any) -> None:
         self._shown: dict[str, Json] = {}
         self._menus = {"preset": setup.preset, "target": setup.target, "method": setup.method}
-        every = [*presets(), _section("Targets", "target", [*TARGETS]), *methods()]
+        families = [_section(title, "method", [one.name for one in some]) for title, some in by_family().items()]
+        every = [*presets(), _section("Targets", "target", [*TARGETS]), *families]
         sections = [section for section in every if section["items"]]
         super().__init__(self._choose, sections=sections, css_classes=["pmdviz-chips"], **params)
 

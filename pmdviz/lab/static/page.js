@@ -268,6 +268,7 @@ const SIGNS = {
   annealing: "M4 19h4v-4h4v-4h4V7h4", importance: "M12 19a7 7 0 1 0-.1 0M12 14a2 2 0 1 0-.1 0", mcmc: "M4 16l4-6 3 4 4-8 5 7",
   vi: "M3 19q9-28 18 0", mean_field: "M4 19q4-18 8 0m0 0q4-18 8 0", target: "M12 20a8 8 0 1 0-.1 0M12 16a4 4 0 1 0-.1 0",
 }
+Object.assign(SIGNS, { nuts: SIGNS.mcmc, npv: SIGNS.vi })
 function open_gallery(model, kind) {
   const card = (section) => ([name, title, words, icon]) => {
     const { kind } = section, fits = kind !== "method" || model.fitting.includes(name)

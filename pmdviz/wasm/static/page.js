@@ -186,7 +186,7 @@ function statusOf({frame, floor}) {
 function verdictOf({frame, floor}) {
   if (frame.iteration === 0) return "These are draws from the prior. Press Play."
   if (!Number.isFinite(frame.tv)) return "The picture shows the first two coordinates. No distance is measured here."
-  if (frame.left > 0.05) return `The starting density still has ${Math.round(100 * frame.left)} % of the exponent: more steps are needed.`
+  if (frame.left > 0.05) return `The starting density still makes up ${Math.round(100 * frame.left)} % of log q: more steps are needed.`
   if (!floor) return `Half of the absolute difference between the two densities is ${digits(frame.tv)}.`
   const times = frame.tv / floor.tv
   if (times <= 1.25) return "The particles are as good as independent draws of the posterior."
