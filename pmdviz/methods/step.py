@@ -142,21 +142,6 @@ class StepInfo(NamedTuple):
     numbers: Mapping[str, float] = NOTHING  # symbols in the formulas of the update -> their values now
     update: Update | None = None  # what its terms add up to where that is not the method's usual `update`
 
-    @property
-    def visited(self) -> int:
-        """Rows visited."""
-        return self.cost.visited
-
-    @property
-    def density_evaluations(self) -> int:
-        """Pairs of particle and observation whose likelihood was evaluated."""
-        return self.cost.density_evaluations
-
-    @property
-    def gradient_evaluations(self) -> int:
-        """Pairs of particle and observation whose gradient was evaluated."""
-        return self.cost.gradient_evaluations
-
     def event(self, kind: str) -> str:
         """The words of the event of this kind, "" where it did not happen."""
         return next((event.words for event in self.events if event.kind == kind), "")
@@ -175,11 +160,6 @@ class StepInfo(NamedTuple):
     def step_size(self) -> float | None:
         """gamma, or what the method calls its step size; None for a step that has none."""
         return self.scalars.get("step_size")
-
-    @property
-    def ess(self) -> float | None:
-        """ESS of the weights that the step started from, before any rejuvenation; None without weights."""
-        return self.scalars.get("ess_before")
 
 
 def events(**found: str) -> tuple[Event, ...]:

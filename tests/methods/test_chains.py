@@ -205,7 +205,7 @@ def steps(name, target, given):
             target.grad_log_joint(theta[None], batch)[0],
         )
         state, info = method.step(np.random.default_rng(t), state, target, batch, knobs)
-        assert (info.visited, info.gradient_evaluations) == (5, 5)
+        assert (info.cost.visited, info.cost.gradient_evaluations) == (5, 5)
         yield state, info, gradient, noise, theta
 
 

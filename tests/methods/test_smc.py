@@ -206,7 +206,7 @@ def test_without_gradients_walks_are_those_of_ais():
         state = method.init(rng, target, knobs)
         while not method.ended(state, knobs, target):
             state, info = method.step(rng, state, target, target.data_rows, knobs)
-            assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
+            assert info.cost.gradient_evaluations == 0 and 0 < info.cost.density_evaluations <= 2 * 52 * 6
         states.append((state.walkers.points, state.log_weights))
     for found in states[1:]:
         for one, other in zip(found, states[0], strict=True):
