@@ -16,7 +16,6 @@ from pmdviz.densities.chains import largest_trusted
 from pmdviz.densities.density import Density, Points, variances
 from pmdviz.kernels.checks import Array
 from pmdviz.methods import Method, StepInfo
-from pmdviz.methods.step import no_paths
 from pmdviz.metrics import METRICS, STEP, applicable, traced_names
 from pmdviz.metrics.diagnostics import FEWEST_ESS, Shift, importance_shift
 from pmdviz.metrics.distances import NUM_DRAWS, kl_of_density
@@ -381,7 +380,7 @@ class Frame:
 
     def without_caches(self) -> Frame:
         """The frame without its pictures and what a step tells of each particle, to be kept for long."""
-        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=no_paths, parents=None))
+        other = self.replaced(info=self.info and self.info._replace(terms={}, paths=dict, parents=None))
         for name in ("grids", "draws"):
             other.__dict__.pop(name, None)
         return other

@@ -268,8 +268,8 @@ class Run:
     @property
     def _moved(self) -> bool:
         """Whether the last step used observations: a budget of all that were used then ends the run right after it."""
-        info = self.final.info
-        return info is not None and (info.visited if self.recipe.budget_unit == "data" else info.cost.evaluations) > 0
+        info, data = self.final.info, self.recipe.budget_unit == "data"
+        return info is not None and (info.cost.visited if data else info.cost.evaluations) > 0
 
     @property
     def _stands_at_end(self) -> bool:

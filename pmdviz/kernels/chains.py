@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
 from pmdviz.kernels.pool import run_blocks
@@ -219,11 +219,9 @@ def logistic_block_gradient(own: Array, others: Array, columns: Array, rows: Arr
     """Mean over the m `others` (m, d) of sum over the rows of (y - P(1 | x, theta)) x in the block's columns: (M, k).
 
     theta is a row of `others` with its `columns` (k,) replaced by the rows of `own` (M, k); rows (n, d + 1) are
-    (x_1, ..., x_d, y). ValueError for shapes or values that do not fit.
+    (x_1, ..., x_d, y).
     """
-    others = matrix(others, "others")
-    rows = finite(matrix(rows, "rows", others.shape[1] + 1), "rows")
-    own = matrix(own, "own", len(columns))
+    own = plain(own)
     mine = {int(k) for k in columns}
     rest = [k for k in range(others.shape[1]) if k not in mine]
     x, y = np.ascontiguousarray(rows[:, columns].T), np.ascontiguousarray(rows[:, -1])  # (k, n), (n,)

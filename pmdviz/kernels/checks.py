@@ -20,14 +20,6 @@ def matrix(values: Array, name: str, columns: int | None = None) -> Array:
     return array
 
 
-def vector(values: Array, name: str, length: int | None = None) -> Array:
-    """`values` as a C-contiguous float64 (length,) array; ValueError if it has another shape."""
-    array = plain(values)
-    if array.ndim != 1 or (length is not None and array.size != length):
-        raise ValueError(f"{name} must have shape ({length or 'length'},), not {array.shape}")
-    return array
-
-
 def finite(array: Array, name: str) -> Array:
     """`array` itself; ValueError if it holds NaN or an infinity, which compiled fast-math code must never see."""
     if not np.isfinite(array).all():
@@ -35,17 +27,9 @@ def finite(array: Array, name: str) -> Array:
     return array
 
 
-def positive(value: float, name: str) -> float:
-    """`value` as a float; ValueError unless it is finite and above 0."""
-    if not 0.0 < value < np.inf:
-        raise ValueError(f"{name} must be finite and above 0, not {value}")
-    return float(value)
-
-
 def weighted_particles(particles: Array, log_weights: Array) -> tuple[Array, Array]:
     """Finite particles (m, d) and log weights (m,), without the particles of weight zero (log weight -inf)."""
-    particles = matrix(particles, "particles")
-    log_weights = vector(log_weights, "log_weights", len(particles))
+    particles, log_weights = matrix(particles, "particles"), plain(log_weights)
     alive = log_weights != -np.inf
     if not alive.all():
         particles, log_weights = particles[alive], log_weights[alive]

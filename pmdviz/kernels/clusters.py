@@ -8,8 +8,9 @@ numbers.
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, vector
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
+from pmdviz.kernels.loops import add_squares, dot, factorise
 from pmdviz.kernels.pool import run_blocks
 
 ROUNDS = 15  # of hard EM
@@ -25,11 +26,9 @@ def clustered(points: Array, weights: Array, seeds: Array, k: int, learned: Arra
     smallest (k-means++ without chance); then rounds of hard EM. `learned` (m,): the weights to learn from instead, 0
     for most of many particles; these are then given the cluster under which they are most likely.
     """
-    points = finite(matrix(points, "points"), "points")
-    weights = finite(vector(weights, "weights", len(points)), "weights")
     if k == 1:
         return np.zeros(len(points), np.int64)
-    columns, seeds = np.ascontiguousarray(points.T), plain(seeds, np.int64)
+    columns, weights, seeds = plain(finite(points, "points").T), plain(weights), plain(seeds, np.int64)
     if learned is None:
         labels = _clustered(columns, weights, seeds, int(k))
     else:
@@ -42,7 +41,7 @@ def clustered(points: Array, weights: Array, seeds: Array, k: int, learned: Arra
 
 def moments(points: Array, weights: Array) -> tuple[Array, Array]:
     """Mean (d,) and covariance (d, d) of points (m, d) with weights (m,) of sum 1."""
-    columns, weights = np.ascontiguousarray(matrix(points, "points").T), vector(weights, "weights", len(points))
+    columns, weights = plain(points.T), plain(weights)
     mean, factor = np.empty(len(columns)), np.zeros((len(columns), len(columns)))
     _moments(columns, weights, 1.0, mean, factor)
     covariance = factor + factor.T
@@ -97,7 +96,7 @@ def _shape(columns, weights, labels, c, mean, factor):
     _moments(columns, inside, share, mean, factor)
     for i in range(d):
         factor[i, i] += RIDGE
-    return share if _factorise(factor) else 0.0
+    return share if factorise(factor) else 0.0
 
 
 @jit
@@ -106,11 +105,11 @@ def _moments(columns, weights, share, mean, out):
     d, m = columns.shape
     centred = np.empty((d, m))
     for i in range(d):
-        mean[i] = _dot(weights, columns[i]) / share
+        mean[i] = dot(weights, columns[i], m) / share
         for j in range(m):
             centred[i, j] = columns[i, j] - mean[i]
     for i in range(d):
-        rest = _dot(weights, centred[i]) / share  # what rounding has left of the mean
+        rest = dot(weights, centred[i], m) / share  # what rounding has left of the mean
         mean[i] += rest
         for j in range(m):
             centred[i, j] -= rest
@@ -150,7 +149,7 @@ def _start(columns, weights, seeds, k):
             for j in range(m):
                 trial[j] = 0.0
             for i in range(columns.shape[0]):
-                _add_square(columns[i], columns[i, s], trial)
+                add_squares(columns[i], columns[i, s], trial)
             cost = _cost(trial, nearest, weights)
             if cost < least:
                 least = cost
@@ -162,42 +161,11 @@ def _start(columns, weights, seeds, k):
     return labels
 
 
-@fast_jit
-def _add_square(x, y, out):
-    for j in range(out.size):
-        out[j] += (x[j] - y) * (x[j] - y)
-
-
 @jit
 def _cost(one, other, weights):
     total = 0.0
     for j in range(weights.size):
         total += weights[j] * min(one[j], other[j])
-    return total
-
-
-@jit
-def _factorise(a):
-    """The lower Cholesky factor of `a`, whose lower triangle is given, in its place; False where there is none."""
-    for i in range(a.shape[0]):
-        for k in range(i + 1):
-            total = a[i, k]
-            for j in range(k):
-                total -= a[i, j] * a[k, j]
-            if i == k:
-                if not total > 0.0:
-                    return False
-                a[i, i] = np.sqrt(total)
-            else:
-                a[i, k] = total / a[k, k]
-    return True
-
-
-@fast_jit
-def _dot(x, y):
-    total = 0.0
-    for j in range(x.size):
-        total += x[j] * y[j]
     return total
 
 
@@ -233,40 +201,28 @@ CENTRES_PER_BLOCK = 8
 
 
 def pooled_local_covariance(
-    particles: Array,
-    weights: Array,
-    centres: Array,
-    scale: Array,
-    num_neighbours: int,
-    share: float = 1.0,
-    effective: float = 1.0,
+    particles: Array, weights: Array, centres: Array, unit: Array, most: int, share: float = 1.0, effective: float = 1.0
 ) -> Array:
     """Mean over centres of the weighted covariance of the nearest particles, (d, d) in the units of theta squared.
 
-    particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; scale (d,) above 0:
-    distance is Euclidean after dividing coordinates by it; num_neighbours in 1..m counts the centre itself, ties go
-    to the lower index. A neighbourhood is the nearest `num_neighbours`, or fewer: it ends where it holds `share` of
+    particles (m, d); weights (m,) not negative; centres (k,) whole numbers, indices of particles; unit (d,) above 0:
+    distance is Euclidean after dividing coordinates by it; most in 1..m counts the centre itself, ties go
+    to the lower index. A neighbourhood is the nearest `most`, or fewer: it ends where it holds `share` of
     all weight and an effective number (sum w)^2 / sum w^2 of `effective` particles. Within it the weights are
     renormalised and the covariance is about the weighted mean. Neighbourhoods of zero weight are left out of the mean;
-    if all are, the result is zero. Raises ValueError for anything else.
+    if all are, the result is zero. ValueError for particles that are not finite.
     """
-    particles = finite(matrix(particles, "particles"), "particles")
+    particles, weights, centres = finite(plain(particles), "particles"), plain(weights), plain(centres, np.int64)
     num, dim = particles.shape
-    weights, scale = finite(vector(weights, "weights", num), "weights"), finite(vector(scale, "scale", dim), "scale")
-    centres = plain(centres, np.int64)
-    if not centres.size or centres.min() < 0 or centres.max() >= num or not 1 <= num_neighbours <= num:
-        raise ValueError(f"centres and num_neighbours ({num_neighbours}) must fit the {num} particles")
-    if weights.min() < 0.0 or scale.min() <= 0.0:
-        raise ValueError("weights must not be negative and scale must be above 0")
     covariances, counted = np.zeros((centres.size, dim, dim)), np.zeros(centres.size)
-    columns = np.ascontiguousarray((particles / scale).T)
+    columns = np.ascontiguousarray((particles / unit).T)
     enough = float(share) * weights.sum()
 
     def work(start: int, stop: int) -> None:
         distances = _distances(columns, centres[start:stop])
-        limits = np.partition(distances, num_neighbours - 1, axis=1)[:, num_neighbours - 1]
+        limits = np.partition(distances, most - 1, axis=1)[:, most - 1]
         for row, c in enumerate(range(start, stop)):
-            chosen = _nearest(distances[row], limits[row], int(num_neighbours))
+            chosen = _nearest(distances[row], limits[row], int(most))
             if share < 1.0:
                 chosen = chosen[np.argsort(distances[row][chosen], kind="stable")]
                 chosen = chosen[: _extent(weights[chosen], enough, float(effective))]
@@ -347,16 +303,11 @@ def median_distance(points: Array, leave_out: int = 0) -> float:
     """Median of |x_i - x_j| over all pairs i < j of the rows of points (m, d), Euclidean, in their unit.
 
     As `numpy.median` of the m (m - 1) / 2 distances without the `leave_out` smallest (the zeros of repeated points),
-    in O(m^2) time and memory (m = 1000: 4 MB). ValueError for fewer than two points, values
-    that are not finite, or nothing left.
+    in O(m^2) time and memory (m = 1000: 4 MB), for two points or more. ValueError for values that are not finite.
     """
-    points = finite(matrix(points, "points"), "points")
-    if len(points) < 2:
-        raise ValueError(f"a distance needs two points, not {len(points)}")
+    points = finite(plain(points), "points")
     largest = np.abs(points).max() or 1.0  # squares of the scaled points neither overflow nor vanish all together
     squared = _squared_distances(points / largest)
-    if not 0 <= leave_out < len(squared):
-        raise ValueError(f"leave_out must be at least 0 and below the {len(squared)} pairs, not {leave_out}")
     middle = (len(squared) + leave_out) // 2
     if (len(squared) - leave_out) % 2:
         return float(largest * np.sqrt(np.partition(squared, middle)[middle]))

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from importlib import import_module
@@ -72,14 +72,8 @@ def knob_groups(**knobs: bool | float | str) -> tuple[str, ...]:
 
 FIT_GROUPS = "black_box", "responsibilities", "svgd"  # of tests of goodness of fit
 # Value of a knob -> the groups that it needs.
-VALUES: Mapping[str, tuple[str, ...]] = {
-    "independent": ("resampling",),
-    "local": ("neighbourhoods",),
-    "multinomial": ("resampling",),
-    "residual": ("resampling",),
-    "shaped": ("neighbourhoods",),
-    "stratified": ("resampling",),
-}
+VALUES = dict.fromkeys(("independent", "multinomial", "residual", "stratified"), ("resampling",))
+VALUES |= dict.fromkeys(("local", "shaped"), ("neighbourhoods",))
 
 
 SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds.json").read_text())  # measured

@@ -8,6 +8,7 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.jit import DEFAULT, WarmUps, jit
+from pmdviz.kernels.loops import factorise
 
 
 def cholesky(matrices: Array) -> Array:
@@ -34,19 +35,8 @@ def precision(covariance: Array) -> Array:
 @jit
 def _factorise(matrices):
     for a in matrices:
-        for j in range(a.shape[0]):
-            for i in range(j, a.shape[0]):
-                total = a[i, j]
-                for k in range(j):
-                    total -= a[i, k] * a[j, k]
-                if i > j:
-                    a[i, j] = total / a[j, j]
-                elif total > 0.0:
-                    a[j, j] = np.sqrt(total)
-                else:
-                    return False
-            for i in range(j):
-                a[i, j] = 0.0
+        if not factorise(a):
+            return False
     return True
 
 

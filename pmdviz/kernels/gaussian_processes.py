@@ -7,20 +7,12 @@ Written out in tiles of 4 x 4, which stay in registers: without BLAS, whose last
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
+from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import by_rows, run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
-
-
-@fast_jit
-def dot(a, b, n):
-    """Product over the first n entries."""
-    total = 0.0
-    for k in range(n):
-        total += a[k] * b[k]
-    return total
 
 
 @fast_jit
@@ -150,11 +142,8 @@ JITTER = 1e-8  # added to the diagonal of K_ZZ, in units of the prior's variance
 
 
 def factorised(inputs: Array) -> Array:
-    """L of every set, L L' = K_ZZ + 1e-8 I: inputs (m, M, k) -> (m, M, M), lower triangular.
-
-    ValueError for values that are not finite.
-    """
-    inputs = finite(plain(inputs), "inputs")
+    """L of every set, L L' = K_ZZ + 1e-8 I: inputs (m, M, k) -> (m, M, M), lower triangular."""
+    inputs = plain(inputs)
     m, num = inputs.shape[:2]
     out = np.zeros((m, num, num))
     run_blocks(lambda a, b: _factorise(inputs[a:b], out[a:b]), m, 1, m * num**3 / 6)
@@ -169,9 +158,7 @@ def tilted(
     p(y | v, x) = N(y | a'v, noise + s), where s = 1 - a'a is what the inducing inputs leave open (FITC), or 0 unless
     `corrected` (DTC). natural (m, M, M + 1), rows (B, k + 1) of inputs and y. Returns the new natural parameters, their
     log partition functions 0.5 h'P^-1 h - 0.5 log|P| (m,), and the sums of power log N(y | 0, noise + s) (m,).
-    ValueError for values that are not finite.
     """
-    rows, noise = finite(plain(rows), "rows"), positive(noise, "noise")
     m, num = inputs.shape[:2]
     new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
     x, y = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
@@ -185,7 +172,7 @@ def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> t
 
     Cov = K_** - A'A + A'P^-1 A, A = L^-1 k(Z, *): what the inducing inputs leave open is the prior's.
     """
-    points = finite(plain(points), "points")
+    points = plain(points)
     m, n = len(inputs), len(points)
     means, choleskys = np.empty((m, n)), np.zeros((m, n, n))
     sets = plain(inputs), plain(factors), plain(natural)
@@ -194,11 +181,8 @@ def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> t
 
 
 def whitened(factor: Array, columns: Array) -> Array:
-    """L^-1 columns for a lower triangular L (M, M), of every (M, n) in columns (..., M, n).
-
-    ValueError for values that are not finite.
-    """
-    factor, out = finite(plain(factor), "factor"), finite(np.array(columns, float, order="C"), "columns")
+    """L^-1 columns for a lower triangular L (M, M), of every (M, n) in columns (..., M, n)."""
+    factor, out = plain(factor), np.array(columns, float, order="C")
     each = out.reshape(-1, *out.shape[-2:])
     run_blocks(lambda a, b: _whiten(factor, each[a:b]), len(each), 1, out.size * len(factor) / 2)
     return out
@@ -206,9 +190,8 @@ def whitened(factor: Array, columns: Array) -> Array:
 
 def covariances(first: Array, second: Array) -> Array:
     """exp(-|x - z|^2 / 2) of inputs (n, k) and (M, k), as (n, M)."""
-    first, second = finite(plain(first), "inputs"), finite(plain(second), "inputs")
     out = np.empty((len(first), len(second)))
-    _covariances(first, second, out)
+    _covariances(plain(first), plain(second), out)
     return out
 
 
@@ -371,12 +354,10 @@ SLACK = 1e-9  # of the height, within which a step that seems to lead down is ro
 def gp_log_marginal(theta: Array, features: Array, classes: Array) -> Array:
     """log q(y | theta) in nats, theta (m, k + 1), features (n, k), classes (n,) of -1 and 1; as (m,).
 
-    Log lengths beyond 30 in size are taken at 30, and a log s above 10 at 10. A theta with NaN has -inf. ValueError for
-    shapes or values that do not fit.
+    Log lengths beyond 30 in size are taken at 30, and a log s above 10 at 10. A theta with NaN has -inf.
     """
-    theta, features, classes = _checked(theta, features, classes)
-    out, n = np.empty(len(theta)), len(classes)
-    by_rows(_log_marginal, (theta,), (plain(features.T), classes), (out,), 1, float(len(theta)) * n**3)
+    out, cost = np.empty(len(theta)), float(len(theta)) * len(classes) ** 3
+    by_rows(_log_marginal, (_within_reach(theta),), (plain(features.T), plain(classes)), (out,), 1, cost)
     return out
 
 
@@ -386,22 +367,14 @@ def gp_class_chances(theta: Array, features: Array, classes: Array, points: Arra
     The logistic function's mean under N(mu, v), the Laplace approximation of f there (Algorithm 3.2), is taken at mu
     / sqrt(1 + pi v / 8) (MacKay 1992), which is 1/2 where it is.
     """
-    theta, features, classes = _checked(theta, features, classes)
-    points, out = finite(matrix(points, "points", features.shape[1]), "points"), np.empty((len(theta), len(points)))
-    theta, n = finite(theta, "theta"), len(classes)
-    given, cost = (plain(features.T), classes, plain(points.T)), float(len(theta)) * n * n * (n + len(points))
-    by_rows(_chances, (theta,), given, (out,), 1, cost)
+    out, n = np.empty((len(theta), len(points))), len(classes)
+    given, cost = (plain(features.T), plain(classes), plain(points.T)), float(len(theta)) * n * n * (n + len(points))
+    by_rows(_chances, (finite(_within_reach(theta), "theta"),), given, (out,), 1, cost)
     return out
 
 
-def _checked(theta: Array, features: Array, classes: Array) -> tuple[Array, Array, Array]:
-    features = finite(matrix(features, "features"), "features")
-    classes = vector(classes, "classes", len(features))
-    if not np.isin(classes, (-1.0, 1.0)).all():
-        raise ValueError("classes must be -1 or 1")
-    theta = matrix(theta, "theta", features.shape[1] + 1)
-    highest = np.append(np.full(features.shape[1], REACH), TALLEST)
-    return np.clip(theta, -REACH, highest), features, classes
+def _within_reach(theta: Array) -> Array:
+    return np.clip(theta, -REACH, np.append(np.full(theta.shape[1] - 1, REACH), TALLEST))
 
 
 @jit

@@ -15,7 +15,7 @@ kernels that are long and oblique: the narrower, the fewer rows a block may have
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, lower_triangle, vector, weighted_particles
+from pmdviz.kernels.checks import Array, lower_triangle, plain, weighted_particles
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, fast_jit, in_dimensions, jit
 from pmdviz.kernels.pool import run_blocks
 
@@ -32,14 +32,12 @@ def kde_on_grid(particles: Array, log_weights: Array, cholesky: Array, gx: Array
     """q at the cell centres, linear (not log), as (Gy, Gx): row k is y = gy[k].
 
     particles (m, 2); log_weights (m,), -inf allowed; cholesky (2, 2), the lower factor of the kernel's covariance; gx
-    (Gx,) and gy (Gy,) increasing and equally spaced, in the units of theta. ValueError for shapes that do not fit,
-    values that are not finite, no weight above zero.
+    (Gx,) and gy (Gy,) increasing and equally spaced, in the units of theta. ValueError for particles that are not
+    finite and no weight above zero.
     """
     particles, log_weights = weighted_particles(particles, log_weights)
-    if particles.shape[1] != 2:
-        raise ValueError(f"a grid of two axes needs particles of shape (m, 2), not {particles.shape}")
     cholesky = lower_triangle(cholesky, 2)
-    gx, gy = axis(gx, "gx"), axis(gy, "gy")
+    gx, gy = plain(gx), plain(gy)
     shape = _conditional(cholesky)
     log_peaks = (log_weights - np.log(2 * np.pi * cholesky[0, 0] * cholesky[1, 1])) * LOG2E
     out, rows = np.zeros((gy.size, gx.size)), _rows_per_block(shape, cholesky[0, 0], gx, gy)
@@ -60,10 +58,7 @@ def kde_on_grid(particles: Array, log_weights: Array, cholesky: Array, gx: Array
 def kde_on_line(particles: Array, log_weights: Array, cholesky: Array, gx: Array) -> Array:
     """The same on one axis: particles (m, 1), cholesky (1, 1), gx (Gx,) equally spaced; q as (Gx,)."""
     particles, log_weights = weighted_particles(particles, log_weights)
-    if particles.shape[1] != 1:
-        raise ValueError(f"a grid of one axis needs particles of shape (m, 1), not {particles.shape}")
-    sd = lower_triangle(cholesky, 1)[0, 0]
-    gx = axis(gx, "gx")
+    sd, gx = lower_triangle(cholesky, 1)[0, 0], plain(gx)
     out = np.zeros(gx.size)
     _scatter_line(particles[:, 0].copy(), (log_weights - np.log(np.sqrt(2 * np.pi) * sd)) * LOG2E, sd, gx, out)
     return out
@@ -74,15 +69,6 @@ def _conditional(cholesky: Array) -> tuple[float, float, float]:
     sd_y = float(np.hypot(cholesky[1, 0], cholesky[1, 1]))
     slope = float(cholesky[0, 0] * cholesky[1, 0] / sd_y**2)
     return slope, float(cholesky[0, 0] * cholesky[1, 1] / sd_y), sd_y
-
-
-def axis(centres: Array, name: str) -> Array:
-    """Checked cell centres: at least one, increasing, equally spaced to 1e-6 of a cell."""
-    centres = finite(vector(centres, name), name)
-    steps = np.diff(centres)
-    if not centres.size or (steps.size and (steps.min() <= 0 or np.ptp(steps) > 1e-6 * steps.mean() + 1e-12)):
-        raise ValueError(f"{name} must be increasing and equally spaced cell centres")
-    return centres
 
 
 def step(centres: Array) -> float:

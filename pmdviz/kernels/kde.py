@@ -12,8 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, vector, weighted_particles
+from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, weighted_particles
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
+from pmdviz.kernels.loops import subtract_squares
 from pmdviz.kernels.pool import run_blocks
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches
@@ -92,13 +93,6 @@ def _subtract_3(x0, x1, x2, targets, i, k, out, other):
         other[j] -= d * d + e * e + f * f
 
 
-@fast_jit
-def _subtract_1(x0, y0, out):
-    for j in range(out.size):
-        a = x0[j] - y0
-        out[j] -= a * a
-
-
 @jit
 def _add_tile(columns, k, base, first, last, targets, sums, start, stop):
     """Add the sums over the particles first to last; the dimensions from k on, one to three, are fused with the exp.
@@ -165,7 +159,7 @@ def redo_faint(columns, base, targets, sums, tops, start, stop):
             exponents, top = np.empty(base.size), -np.inf
             _copy(base, exponents)
             for k in range(columns.shape[0]):
-                _subtract_1(columns[k], targets[i, k], exponents)
+                subtract_squares(columns[k], targets[i, k], exponents)
             for value in exponents:  # a loop compiles in no time; .max() takes a second
                 top = max(top, value)
             tops[i], sums[i] = top, _sum_exp(exponents, top)
@@ -319,17 +313,16 @@ def kernels_of(columns: Array, log_weights: Array, judged: Array, own: Array) ->
 
     columns (d, at least m) and judged (d, at least n): points x_j and y_i as `whiten` gives them, of a cluster with
     mean 0 and covariance I then; log_weights (m,), -inf allowed; own (n,): the index of y_i among the points, -1 where
-    it is none of them. ValueError for log-weights that are not a vector, and for points that are not finite.
+    it is none of them. ValueError for points that are not finite.
     """
     columns, judged = finite(columns, "columns"), finite(judged, "judged")
-    log_weights, own = vector(log_weights, "log_weights"), plain(own, np.int64)
-    bound, d, n = log_weights.max(), len(columns), own.size
+    bound, d, n = log_weights.max(), len(columns), len(own)
     base = np.full(columns.shape[1], LOG_ZERO)
     np.maximum((log_weights - bound) * LOG2E, LOG_ZERO, out=base[: log_weights.size])
     rows = np.zeros((n + 2, d))
     rows[:n] = judged[:, :n].T
     single = np.maximum(base, LOG_ZERO_SINGLE).astype(np.float32)
-    return Kernels(columns, base, single, float(bound), rows, own)
+    return Kernels(columns, base, single, float(bound), rows, plain(own, np.int64))
 
 
 def only(kernels: Kernels, at: Array) -> Kernels:

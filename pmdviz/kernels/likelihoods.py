@@ -11,8 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numba.extending import overload
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
+from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import Rows, by_rows
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
@@ -75,7 +76,6 @@ def normal_sum(scatter, count, sigma_x):
 
 def _summed(x: Array, sigma_x: float) -> tuple[Array, float, float]:
     """Of data x (B, ...): the mean, B / sigma_x^2, and the log density of x around its mean, in nats."""
-    x, sigma_x = finite(x, "x"), positive(sigma_x, "sigma_x")
     mean = x.mean(axis=0) if len(x) else np.zeros(x.shape[1:])
     constant = -0.5 * ((x - mean) ** 2).sum() / sigma_x**2 - x.size * np.log(sigma_x * np.sqrt(2 * np.pi))
     return mean, len(x) / sigma_x**2, constant
@@ -91,11 +91,9 @@ def _summed(x: Array, sigma_x: float) -> tuple[Array, float, float]:
 def gaussian_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     """Sum over the data x (B, d) of log N(x_n | theta, sigma_x^2 I), in nats, for each row of theta (m, d); as (m,).
 
-    sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN. ValueError for shapes or values that
-    do not fit.
+    sigma_x > 0 in the units of x. A theta that is not finite gives -inf or NaN.
     """
-    theta = matrix(theta, "theta")
-    return _gaussian(theta, *_summed(matrix(x, "x", theta.shape[1]), sigma_x))
+    return _gaussian(plain(theta), *_summed(x, sigma_x))
 
 
 def gaussian_grad_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
@@ -151,17 +149,16 @@ LOG_JOINTS[GaussianModel], GRADIENTS[GaussianModel] = _gaussian_log_joint, _gaus
 def banana_log_likelihood(theta: Array, x: Array, sigma_x: float, bend: float) -> Array:
     """Sum over the data x (B,) of log N(x_n | theta_1 + b theta_2^2, sigma_x^2), in nats, for theta (m, 2); as (m,).
 
-    sigma_x > 0 in the units of x; `bend` b, finite. A theta that is not finite gives -inf or NaN. ValueError for shapes
-    or values that do not fit.
+    sigma_x > 0 in the units of x; `bend` b, finite. A theta that is not finite gives -inf or NaN.
     """
-    mean, *rest = _summed(vector(x, "x"), sigma_x)
-    return _banana(matrix(theta, "theta", 2), float(mean), float(bend), *rest)
+    mean, *rest = _summed(x, sigma_x)
+    return _banana(plain(theta), float(mean), float(bend), *rest)
 
 
 def banana_grad_log_likelihood(theta: Array, x: Array, sigma_x: float, bend: float) -> Array:
     """Gradient with respect to theta, B r / sigma_x^2 (1, 2 b theta_2), as (m, 2) in nats per unit of theta."""
-    mean, precision, _ = _summed(vector(x, "x"), sigma_x)
-    return _banana_pulls(matrix(theta, "theta", 2), float(mean), float(bend), precision)
+    mean, precision, _ = _summed(x, sigma_x)
+    return _banana_pulls(plain(theta), float(mean), float(bend), precision)
 
 
 @jit
@@ -218,17 +215,16 @@ LOG_JOINTS[BananaModel], GRADIENTS[BananaModel] = _banana_log_joint, _banana_gra
 def bimodal_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     """Sum over the data x (B,) of log N(x_n | theta^2, sigma_x^2), in nats, for each row of theta (m, 1); as (m,).
 
-    sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN. ValueError
-    for shapes or values that do not fit.
+    sigma_x > 0 in the units of x, that is of theta squared. A theta that is not finite gives -inf or NaN.
     """
-    mean, *rest = _summed(vector(x, "x"), sigma_x)
-    return _bimodal(matrix(theta, "theta", 1), float(mean), *rest)
+    mean, *rest = _summed(x, sigma_x)
+    return _bimodal(plain(theta), float(mean), *rest)
 
 
 def bimodal_grad_log_likelihood(theta: Array, x: Array, sigma_x: float) -> Array:
     """Gradient with respect to theta, 2 theta B (mean - theta^2) / sigma_x^2, as (m, 1) in nats per unit of theta."""
-    mean, precision, _ = _summed(vector(x, "x"), sigma_x)
-    return _bimodal_pulls(matrix(theta, "theta", 1), float(mean), precision)
+    mean, precision, _ = _summed(x, sigma_x)
+    return _bimodal_pulls(plain(theta), float(mean), precision)
 
 
 @jit
@@ -280,31 +276,27 @@ ROWS_PER_BLOCK = 256
 def linear_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
     """Sum over the rows (B, d + 1) of log N(y | x.theta, sigma^2), in nats, for theta (m, d); as (m,).
 
-    sigma > 0 in the units of y. ValueError for shapes or values that do not fit.
+    sigma > 0 in the units of y.
     """
-    return _for_each(_linear, theta, rows, len, positive(sigma, "sigma"))
+    return _for_each(_linear, theta, rows, len, float(sigma))
 
 
 def linear_grad_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
     """Its gradient, sum over the rows of (y - x.theta) x / sigma^2, (m, d) in nats per unit of theta."""
-    return _for_each(_linear_pulls, theta, rows, np.shape, positive(sigma, "sigma"))
+    return _for_each(_linear_pulls, theta, rows, np.shape, float(sigma))
 
 
 def _for_each(kernel: Callable, theta: Array, rows: Array, shape: Callable, *given: float) -> Array:
     """What a kernel puts for theta (m, d) and rows (B, d + 1) into an array of shape(theta)."""
-    theta = matrix(theta, "theta")
-    rows, out = finite(matrix(rows, "rows", theta.shape[1] + 1), "rows"), np.empty(shape(theta))
-    by_rows(kernel, (theta,), (rows, *given), (out,), ROWS_PER_BLOCK, float(len(theta)) * rows.size)
+    out = np.empty(shape(theta))
+    by_rows(kernel, (plain(theta),), (plain(rows), *given), (out,), ROWS_PER_BLOCK, float(len(theta)) * rows.size)
     return out
 
 
 @fast_jit
 def residual(row, theta):
     """y - x.theta of a row (d + 1,)."""
-    total = 0.0
-    for k in range(theta.size):
-        total += row[k] * theta[k]
-    return row[theta.size] - total
+    return row[theta.size] - dot(row, theta, theta.size)
 
 
 @jit
@@ -364,48 +356,30 @@ LOG_JOINTS[LinearModel], GRADIENTS[LinearModel] = _linear_log_joint, _linear_gra
 
 
 def logistic_log_likelihood(theta: Array, rows: Array) -> Array:
-    """Sum over the rows (B, d + 1) of log P(y | x, theta), in nats, for theta (m, d); as (m,).
-
-    ValueError for shapes or values that do not fit.
-    """
-    return _for_each(_logistic, theta, _with_classes(rows), len)
+    """Sum over the rows (B, d + 1) of log P(y | x, theta), in nats, for theta (m, d); as (m,)."""
+    return _for_each(_logistic, theta, rows, len)
 
 
 def logistic_grad_log_likelihood(theta: Array, rows: Array) -> Array:
     """Its gradient, sum over the rows of (y - P(1 | x, theta)) x, (m, d) in nats per unit of theta."""
-    return _for_each(_logistic_pulls, theta, _with_classes(rows), np.shape)
+    return _for_each(_logistic_pulls, theta, rows, np.shape)
 
 
 def logistic_row_log_likelihood(theta: Array, rows: Array) -> Array:
     """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
-    return _for_each(_each_row, theta, _with_classes(rows), lambda theta: (len(theta), len(rows)))
-
-
-def _with_classes(rows: Array) -> Array:
-    if len(rows) and not np.isin(rows[:, -1], (0.0, 1.0)).all():
-        raise ValueError("the last column of rows must be 0 or 1")
-    return rows
-
-
-@fast_jit
-def activation(row, theta):
-    """x.theta of a row (d + 1,)."""
-    total = 0.0
-    for k in range(theta.size):
-        total += row[k] * theta[k]
-    return total
+    return _for_each(_each_row, theta, rows, lambda theta: (len(theta), len(rows)))
 
 
 @jit
 def _log_chance(row, theta):
-    a = activation(row, theta)
+    a = dot(row, theta, theta.size)
     return (row[theta.size] - (a > 0.0)) * a - np.log1p(np.exp(-abs(a)))
 
 
 @jit
 def _logistic_pull(row, theta):
     """y - P(1 | x, theta)."""
-    a = activation(row, theta)
+    a = dot(row, theta, theta.size)
     e = np.exp(-abs(a))
     return row[theta.size] - (1.0 if a > 0.0 else e) / (1.0 + e)
 

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, positive, vector
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
 from pmdviz.kernels.pool import by_rows
@@ -33,7 +33,7 @@ def mixture_log_likelihood(theta: Array, x: Array, sigma_x: float, p: float) -> 
     """Sum over the data x (B,) of log p(x_n | theta), in nats, for each row of theta (m, 2); as (m,).
 
     sigma_x > 0 in the units of x; p in [0, 1] is the weight of the component at theta_1. Rows of theta that are not
-    finite give NaN. ValueError for shapes or values that do not fit.
+    finite give NaN.
     """
     out, num, bad = _for_each((_log_likelihood, _log_likelihood_few), theta, x, sigma_x, p)
     out -= num * np.log(sigma_x * np.sqrt(2 * np.pi))
@@ -53,15 +53,12 @@ def _for_each(kernels: Pair, theta: Array, x: Array, sigma_x: float, p: float, *
 
     Bad are rows whose theta is not finite.
     """
-    theta, x, sigma_x = matrix(theta, "theta", 2), finite(vector(x, "x"), "x"), positive(sigma_x, "sigma_x")
-    if not 0.0 <= p <= 1.0:
-        raise ValueError(f"p must be in [0, 1], not {p}")
     bad = np.zeros(len(theta), bool)
     if not np.abs(theta).max(initial=0.0) <= LARGEST:  # true for NaN too
         bad = ~np.isfinite(theta).all(axis=1)
         theta = np.where(bad[:, None], 0.0, np.clip(theta, -LARGEST, LARGEST))
     means, out = (theta[:, 0].copy(), theta[:, 0] + theta[:, 1]), np.empty((len(theta), *shape))
-    given = x, (SCALE / sigma_x, *_log_shares(p))
+    given = plain(x), (SCALE / sigma_x, *_log_shares(p))
     by_rows(kernels[len(theta) < FEW], means, given, (out,), ROWS_PER_BLOCK, len(theta) * x.size)
     return out, x.size, bad
 
@@ -203,7 +200,7 @@ class MixtureModel(NamedTuple):
 
 def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> MixtureModel:
     """The mixture with a prior N(0, prior_sd^2 I) on N data."""
-    scale, (share, other) = float(SCALE / positive(sigma_x, "sigma_x")), map(float, _log_shares(p))
+    scale, (share, other) = float(SCALE / sigma_x), map(float, _log_shares(p))
     return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), (scale, share, other))
 
 
@@ -241,33 +238,24 @@ POINTS_PER_BLOCK = 256
 def gaussian_mixture_log_density(points: Array, means: Array, log_weights: Array, variance: float) -> Array:
     """log sum_k w_k N(x | mu_k, v I), in nats, for points (m, d) and means (k, d); as (m,).
 
-    log_weights (k,) finite, v > 0 in the squared units of x. A point that is not finite gives -inf or NaN. ValueError
-    for shapes or values that do not fit.
+    log_weights (k,) finite, v > 0 in the squared units of x. A point that is not finite gives -inf or NaN.
     """
-    points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
-    out = np.empty(len(points))
-    given, cost = (means, log_weights, variance), float(len(points)) * means.size
-    by_rows(_log_density, (points,), given, (out,), POINTS_PER_BLOCK, cost)
+    out = _at_points(_log_density, points, means, log_weights, variance)
     return out - 0.5 * means.shape[1] * np.log(2 * np.pi * variance)
 
 
 def gaussian_mixture_grad_log_density(points: Array, means: Array, log_weights: Array, variance: float) -> Array:
     """Gradient of `gaussian_mixture_log_density` in the points, (m, d), in nats per unit of x; same arguments."""
-    points, means, log_weights, variance = _checked_density(points, means, log_weights, variance)
-    out = np.empty(points.shape)
-    given, cost = (means, log_weights, variance), float(len(points)) * means.size
-    by_rows(_density_gradient, (points,), given, (out,), POINTS_PER_BLOCK, cost)
+    return _at_points(_density_gradient, points, means, log_weights, variance, means.shape[1])
+
+
+def _at_points(
+    kernel: Callable[..., None], points: Array, means: Array, log_weights: Array, variance: float, *columns: int
+) -> Array:
+    """What a kernel gives at every point, (m, ...)."""
+    out, given = np.empty((len(points), *columns)), (plain(means), plain(log_weights), float(variance))
+    by_rows(kernel, (plain(points),), given, (out,), POINTS_PER_BLOCK, float(len(points)) * means.size)
     return out
-
-
-def _checked_density(
-    points: Array, means: Array, log_weights: Array, variance: float
-) -> tuple[Array, Array, Array, float]:
-    means = finite(matrix(means, "means"), "means")
-    log_weights = finite(vector(log_weights, "log_weights", len(means)), "log_weights")
-    if not len(means):
-        raise ValueError("a mixture needs at least one component")
-    return matrix(points, "points", means.shape[1]), means, log_weights, positive(variance, "variance")
 
 
 @jit
@@ -325,15 +313,13 @@ SHARED_PER_BLOCK = 64
 def component_shares(points: Array, log_weights: Array, means: Array, sds: Array, rest: Array) -> tuple[Array, Array]:
     """log q (n,), in nats, and r (n, K), at points (n, d), for log a (K,), means and sds (K, d), and rest (n,).
 
-    The same bits for any number of threads. ValueError for shapes that do not fit and values that are not finite;
-    rest may be -inf.
+    The same bits for any number of threads; rest may be -inf.
     """
-    points, means, sds = _checked_components(points, means, sds)
-    log_weights, rest = vector(log_weights, "log_weights", len(means)), vector(rest, "rest", len(points))
-    peaks = finite(log_weights, "log_weights") - (np.log(sds) + 0.5 * np.log(2 * np.pi)).sum(axis=1)
+    peaks = log_weights - (np.log(sds) + 0.5 * np.log(2 * np.pi)).sum(axis=1)
     centres, narrow = np.ascontiguousarray(means.T), np.ascontiguousarray(np.sqrt(0.5) / sds.T)
     found = log_density, shares = np.empty(len(points)), np.empty((len(points), len(means)))
-    by_rows(_share_rows, (points, rest), (peaks, centres, narrow), found, SHARED_PER_BLOCK, float(shares.size))
+    rows, given = (plain(points), plain(rest)), (peaks, centres, narrow)
+    by_rows(_share_rows, rows, given, found, SHARED_PER_BLOCK, float(shares.size))
     return found
 
 
@@ -343,27 +329,12 @@ def weighted_sums(
     """sum_i c_i r_ik (K,), sum_i c_i r_ik z (K, d) and sum_i c_i r_ik z^2 (K, d), z = (x_i - mu_k) / s_k.
 
     For points (n, d), means and sds (K, d), shares r (n, K) and coefficients c (n,), which may be negative.
-    ValueError for shapes that do not fit and values that are not finite.
     """
-    points, means, sds = _checked_components(points, means, sds)
-    coefficients = finite(vector(coefficients, "coefficients", len(points)), "coefficients")
-    shares = finite(matrix(shares, "shares", len(means)), "shares")
-    if len(shares) != len(points):
-        raise ValueError(f"shares must have a row for each of {len(points)} points, not {len(shares)}")
     d, k = points.shape[1], len(means)
     zeroth, first, second = np.zeros(k), np.zeros((d, k)), np.zeros((d, k))
     centres, narrow = np.ascontiguousarray(means.T), np.ascontiguousarray(1.0 / sds.T)
-    _weigh_sums(points, centres, narrow, shares, coefficients, zeroth, first, second)
+    _weigh_sums(plain(points), centres, narrow, plain(shares), plain(coefficients), zeroth, first, second)
     return zeroth, first.T.copy(), second.T.copy()
-
-
-def _checked_components(points: Array, means: Array, sds: Array) -> tuple[Array, Array, Array]:
-    points = finite(matrix(points, "points"), "points")
-    means = finite(matrix(means, "means", points.shape[1]), "means")
-    sds = finite(matrix(sds, "sds", points.shape[1]), "sds")
-    if sds.shape != means.shape or not (sds > 0).all():
-        raise ValueError(f"sds must be above 0, of the means' shape {means.shape}")
-    return points, means, sds
 
 
 @fast_jit

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
 from pmdviz.kernels.pool import by_rows, one_blas_thread, run_blocks
 
@@ -40,9 +40,9 @@ class NetShape(NamedTuple):
 def net_log_likelihood(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
     """Sum over the rows (B, F + 1) of log p(y | x, theta) in nats, for nets theta (m, d); as (m,).
 
-    ValueError for shapes or values that do not fit.
+    ValueError for weights that are not finite.
     """
-    nets, rows = _checked_nets(theta, rows, shape)
+    nets = _layers(theta, shape)
     out = np.zeros(len(nets))
 
     def work(part: slice, at: slice) -> None:
@@ -59,7 +59,7 @@ def net_gradient(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Arra
 
     Of hard units, whose gradient is 0, the straight-through one: g' is the slope of max(-1, min(1, a)) instead.
     """
-    nets, rows = _checked_nets(theta, rows, shape)
+    nets = _layers(theta, shape)
     out = np.zeros(nets.shape)
 
     def work(part: slice, at: slice) -> None:
@@ -79,7 +79,7 @@ def net_gradient(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Arra
 
 def net_log_probabilities(theta: Array, rows: Array, shape: NetShape, hard: bool) -> Array:
     """log p(class | x, theta) of every net, row (whatever its own class) and class, (m, n, K), in nats."""
-    nets, rows = _checked_nets(theta, rows, shape)
+    nets = _layers(theta, shape)
     out = np.empty((len(nets), len(rows), shape.classes))
 
     def work(part: slice, at: slice) -> None:
@@ -89,13 +89,9 @@ def net_log_probabilities(theta: Array, rows: Array, shape: NetShape, hard: bool
     return out
 
 
-def _checked_nets(theta: Array, rows: Array, shape: NetShape) -> tuple[Array, Array]:
-    """Nets (m, F + K, H), and the rows."""
-    theta = finite(matrix(theta, "theta", shape.dim), "theta")
-    rows = finite(matrix(rows, "rows", shape.inputs + 1), "rows")
-    if len(rows) and not np.isin(rows[:, -1], np.arange(shape.classes)).all():
-        raise ValueError(f"the last column of rows must be a class from 0 to {shape.classes - 1}")
-    return theta.reshape(len(theta), shape.inputs + shape.classes, shape.hidden), rows
+def _layers(theta: Array, shape: NetShape) -> Array:
+    """Nets (m, F + K, H)."""
+    return finite(plain(theta), "theta").reshape(len(theta), shape.inputs + shape.classes, shape.hidden)
 
 
 def _log_softmax(nets: Array, rows: Array, shape: NetShape, hard: bool) -> tuple[Array, Array, Array]:
@@ -142,11 +138,9 @@ class LayeredShape(NamedTuple):
 
 
 def regression_outputs(weights: Array, inputs: Array, shape: LayeredShape) -> Array:
-    """eta(x, w) of nets (m, d) at inputs (n, F), as (m, n). ValueError for shapes or values that do not fit."""
-    nets = finite(matrix(weights, "weights", shape.dim), "weights")
-    x = finite(matrix(inputs, "inputs", shape.sizes[0]), "inputs")
-    out = np.empty((len(nets), len(x)))
-    _by_nets_of_layers(_outputs, nets, x, (np.array(shape.sizes), sum(shape.sizes), shape.relu), (out,))
+    """eta(x, w) of nets (m, d) at inputs (n, F), as (m, n). ValueError for weights that are not finite."""
+    out = np.empty((len(weights), len(inputs)))
+    _by_nets_of_layers(_outputs, weights, inputs, (np.array(shape.sizes), sum(shape.sizes), shape.relu), (out,))
     return out
 
 
@@ -165,13 +159,9 @@ def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tup
 
 def _fitted(weights: Array, rows: Array, shape: LayeredShape, columns: int) -> tuple[Array, Array]:
     """Gradients (m, d), or without any columns none, and the fit (m,)."""
-    nets = finite(matrix(weights, "weights", shape.dim), "weights")
-    rows = finite(matrix(rows, "rows", shape.sizes[0] + 1), "rows")
-    if shape.binary and not np.isin(rows[:, -1], (0.0, 1.0)).all():
-        raise ValueError("the last column of rows must be a class, 0 or 1")
-    gradient, fit = np.zeros((len(nets), columns)), np.empty(len(nets))
+    gradient, fit = np.zeros((len(weights), columns)), np.empty(len(weights))
     given = rows[:, -1].copy(), np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
-    _by_nets_of_layers(_gradient, nets, rows[:, :-1], given, (gradient, fit))
+    _by_nets_of_layers(_gradient, weights, rows[:, :-1], given, (gradient, fit))
     return gradient, fit
 
 
@@ -180,7 +170,7 @@ def _by_nets_of_layers(
 ) -> None:
     """One net a block; the inputs (F, n) of a tile of rows are contiguous in memory."""
     across = np.ascontiguousarray(x.T)
-    by_rows(kernel, (nets,), (across, *given), out, 1, float(nets.size) * len(x))
+    by_rows(kernel, (finite(plain(nets), "weights"),), (across, *given), out, 1, float(nets.size) * len(x))
 
 
 @fast_jit

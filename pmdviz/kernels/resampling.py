@@ -8,7 +8,7 @@ particle n w_i times on average; they differ in how much that count varies.
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, vector
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 
 WHOLE = 1e-12  # a share so little below a whole number of draws is that number but for rounding
@@ -20,10 +20,7 @@ def systematic(weights: Array, n: int, u: float) -> Array:
     weights (m,) not negative, with a positive sum (they need not be normalised exactly); u in [0, 1). Each particle
     is taken floor(n w) or ceil(n w) times; one of weight zero never. Raises ValueError for invalid weights.
     """
-    weights = _checked(weights)
-    if n < 1 or not 0.0 <= u < 1.0:
-        raise ValueError(f"systematic resampling needs n of at least 1 and u in [0, 1), not n = {n}, u = {u}")
-    return _search(weights, (np.arange(n) + float(u)) / n)
+    return _search(_checked(weights), (np.arange(n) + float(u)) / n)
 
 
 def stratified(weights: Array, u: Array) -> Array:
@@ -32,8 +29,7 @@ def stratified(weights: Array, u: Array) -> Array:
     weights as in `systematic`; u (n,) in [0, 1), independent. A count varies by less than 2 about n w; its variance
     is never above `multinomial`'s. Raises ValueError for invalid weights.
     """
-    weights, u = _checked(weights), _checked_uniform(u)
-    return _search(weights, (np.arange(u.size) + u) / u.size)
+    return _search(_checked(weights), (np.arange(u.size) + u) / u.size)
 
 
 def multinomial(weights: Array, u: Array) -> Array:
@@ -42,8 +38,7 @@ def multinomial(weights: Array, u: Array) -> Array:
     weights as in `systematic`; u in [0, 1), independent: then the counts are multinomial, with variance n w (1 - w).
     Raises ValueError for invalid weights.
     """
-    weights, u = _checked(weights), _checked_uniform(u)
-    return _search(weights, np.sort(u))
+    return _search(_checked(weights), np.sort(u))
 
 
 def residual(weights: Array, u: Array) -> Array:
@@ -52,7 +47,7 @@ def residual(weights: Array, u: Array) -> Array:
     weights as in `systematic`; u (n,) in [0, 1); one is used for each remaining draw. Raises ValueError for invalid
     weights.
     """
-    weights, u = _checked(weights), _checked_uniform(u)
+    weights = _checked(weights)
     shares = u.size * (weights / weights.sum())
     counts = np.floor(shares * (1.0 + WHOLE))
     left = np.maximum(shares - counts, 0.0)
@@ -65,17 +60,10 @@ def residual(weights: Array, u: Array) -> Array:
 
 def _checked(weights: Array) -> Array:
     """The weights divided by the largest: sums of huge ones would overflow."""
-    weights = finite(vector(weights, "weights"), "weights")
+    weights = finite(plain(weights), "weights")
     if not weights.size or weights.min() < 0.0 or weights.max() <= 0.0:
         raise ValueError("weights must not be negative and must not all be zero")
     return weights / weights.max()
-
-
-def _checked_uniform(u: Array) -> Array:
-    u = vector(u, "u")
-    if not u.size or not (u.min() >= 0.0 and u.max() < 1.0):
-        raise ValueError("resampling needs at least one u, and every u in [0, 1)")
-    return u
 
 
 @jit
@@ -111,14 +99,9 @@ def thinned(candidates: Array, n: int, u: Array) -> Array:
     """Indices (n,) int64 of n candidates (k n, d), one for each of n cells of k neighbouring candidates.
 
     u (n,) in [0, 1) chooses within the cells; the coordinates must have comparable units. Given the candidates, each
-    is chosen with probability 1/k. O(k n d log n). ValueError for shapes or values that do not fit.
+    is chosen with probability 1/k. O(k n d log n). ValueError for candidates that are not finite.
     """
-    candidates, u = finite(matrix(candidates, "candidates"), "candidates"), vector(u, "u", n)
-    if n < 1 or not len(candidates) or len(candidates) % n or not candidates.shape[1]:
-        raise ValueError(f"candidates must be a multiple of n = {n} points, not an array of shape {candidates.shape}")
-    if not (u.min() >= 0.0 and u.max() < 1.0):
-        raise ValueError("u must lie in [0, 1)")
-    return _thinned(np.ascontiguousarray(candidates.T), int(n), u)
+    return _thinned(plain(finite(candidates, "candidates").T), int(n), plain(u))
 
 
 @jit
@@ -208,7 +191,7 @@ def largest_step(start: Array, slope: Array, most: float, share: float) -> float
     `share` in (0, 1) is kept for certain; where the ESS does not fall steadily the g found need not be the largest.
     Raises ValueError if no particle has weight.
     """
-    start, slope = vector(start, "start"), vector(slope, "slope", len(start))
+    start, slope = plain(start), plain(slope)
     counts = (start > -np.inf) & (slope > -np.inf)
     if not counts.any():
         raise ValueError("no particle has a weight above zero")

@@ -10,50 +10,29 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.pool import run_blocks
 
 
-def ising_log_density(
-    states: Array, size: int, coupling: float, field: float, offsets: Array | None = None, closed: bool = True
-) -> Array:
-    """Unnormalised log p of states (m, size^2) as (m,); a pair of neighbours counts once.
-
-    States of -1 and +1, or points between them: it is a quadratic form. `offsets` (size^2,) are added to the field,
-    spin by spin. On 2 x 2 a pair is joined twice where the lattice closes. Raises ValueError for shapes that do not
-    fit.
-    """
-    states = matrix(states, "states", size * size)
-    return _relaxed(states, size, float(coupling), float(field), _offsets(offsets, size), float(closed))[0]
-
-
 def ising_relaxed(
-    points: Array, size: int, coupling: float, field: float, offsets: Array | None = None, closed: bool = True
+    points: Array, size: int, coupling: float, field: float, offsets: Array, closed: bool = True
 ) -> tuple[Array, Array]:
-    """`ising_log_density` (m,) at points (m, size^2), and its gradient there, of their shape."""
-    points = matrix(points, "points", size * size)
-    return _relaxed(points, size, float(coupling), float(field), _offsets(offsets, size), float(closed))
+    """Unnormalised log p of points (m, size^2) as (m,), and its gradient there; a pair of neighbours counts once.
+
+    Points are states of -1 and +1, or lie between them: it is a quadratic form. `offsets` (size^2,) are added to the
+    field, spin by spin. On 2 x 2 a pair is joined twice where the lattice closes.
+    """
+    return _relaxed(plain(points), size, coupling, field, offsets, float(closed))
 
 
 def ising_sweep(
-    state: Array,
-    size: int,
-    coupling: float,
-    field: float,
-    uniforms: Array,
-    offsets: Array | None = None,
-    closed: bool = True,
+    state: Array, size: int, coupling: float, field: float, uniforms: Array, offsets: Array, closed: bool = True
 ) -> Array:
     """A new state (size^2,): each spin in turn from its conditional, P(+1) = 1 / (1 + exp(-2 (b sum + h + o_i)))."""
-    state = vector(state, "state", size * size).copy()
-    uniforms = vector(uniforms, "uniforms", size * size)
-    _sweep(state, size, float(coupling), float(field), uniforms, _offsets(offsets, size), float(closed))
+    state = plain(state).copy()
+    _sweep(state, size, coupling, field, plain(uniforms), offsets, float(closed))
     return state
-
-
-def _offsets(offsets: Array | None, size: int) -> Array:
-    return np.zeros(size * size) if offsets is None else vector(offsets, "offsets", size * size)
 
 
 @jit
@@ -135,11 +114,8 @@ def column_states(spins: int) -> Array:
 
 
 def through_bonds(values: Array, weights: Array, bond: float) -> Array:
-    """K @ (weights[:, None] * values), (2^n, k) and (2^n,) -> (2^n, k). Raises ValueError for other numbers of rows."""
-    values = matrix(values, "values")
-    weights = vector(weights, "weights", len(values))
-    if len(values) & (len(values) - 1) or not len(values):
-        raise ValueError(f"values must have a power of two rows, not {len(values)}")
+    """K @ (weights[:, None] * values), (2^n, k) and (2^n,) -> (2^n, k)."""
+    values, weights = plain(values), plain(weights)
     out = np.empty(values.shape)
     like, unlike = np.exp(bond - abs(bond)), np.exp(-bond - abs(bond))
 
@@ -155,8 +131,7 @@ def pair_sums(one: Array, other: Array, of_rows: Array, of_columns: Array) -> Pa
 
     one, other (2^n, 2^n); of_rows, of_columns (2^n,).
     """
-    one, other = matrix(one, "one"), matrix(other, "other", one.shape[1])
-    of_rows, of_columns = vector(of_rows, "of_rows", len(one)), vector(of_columns, "of_columns", one.shape[1])
+    one, other, of_rows, of_columns = (plain(each) for each in (one, other, of_rows, of_columns))
     spins = one.shape[1].bit_length() - 1
     found = np.zeros(len(one)), np.zeros((COLUMNS, one.shape[1])), np.empty((len(one), spins))
     block = -(-len(one) // COLUMNS)
@@ -175,12 +150,11 @@ def drawn_columns(first: Array, starts: Array, weights: Array, bond: float, unif
     draw i takes number starts[i]; `uniforms` (n, k).
     """
     first, starts = np.ascontiguousarray(first, np.int64), np.ascontiguousarray(starts, np.int64)
-    uniforms = matrix(uniforms, "uniforms", len(weights))
     spins = weights.shape[2].bit_length() - 1
     unlike = np.arange(spins + 1)
-    bonds = vector(np.exp(bond * (spins - 2 * unlike) - spins * abs(bond)), "bonds")
+    bonds = np.exp(bond * (spins - 2 * unlike) - spins * abs(bond))
     out = np.empty((len(first), 1 + len(weights)), np.int64)
-    _draw(first, starts, np.ascontiguousarray(weights), bonds, uniforms, out)
+    _draw(first, starts, plain(weights), bonds, plain(uniforms), out)
     return out
 
 
@@ -255,14 +229,10 @@ def _draw(first, starts, weights, bonds, uniforms, out):
 def block_gibbs(states: Array, weights: Array, visible: Array, hidden: Array, uniforms: Array) -> Array:
     """New visible states (k, d) after t sweeps of each chain.
 
-    weights (d, M), visible (d,) and hidden (M,) are W, b and c; uniforms (t, k, M + d). Raises ValueError for shapes
-    that do not fit.
+    weights (d, M), visible (d,) and hidden (M,) are W, b and c; uniforms (t, k, M + d).
     """
-    states, weights = matrix(states, "states").copy(), matrix(weights, "weights", len(hidden))
-    visible, hidden = vector(visible, "visible", len(weights)), vector(hidden, "hidden", weights.shape[1])
-    if states.shape[1] != len(visible) or uniforms.shape[1:] != (len(states), len(visible) + len(hidden)):
-        raise ValueError(f"states {states.shape} and uniforms {uniforms.shape} do not fit weights {weights.shape}")
-    _sweeps(states, weights, plain(weights.T), visible, hidden, plain(uniforms))
+    states = plain(states).copy()
+    _sweeps(states, plain(weights), plain(weights.T), plain(visible), plain(hidden), plain(uniforms))
     return states
 
 
@@ -302,17 +272,12 @@ def mixture_sweep(
 ) -> Array:
     """A new theta (2,) from theta (2,) and data x (N,): labels by `uniforms` (N,), then theta by `normals` (2,).
 
-    sigma_x and prior_sd > 0 in the units of x, p in (0, 1) the weight of the component at theta_1. ValueError for
-    shapes or values that do not fit.
+    sigma_x and prior_sd > 0 in the units of x, p in (0, 1) the weight of the component at theta_1.
     """
-    theta, x = finite(vector(theta, "theta", 2), "theta"), finite(vector(x, "x"), "x")
-    uniforms, normals = vector(uniforms, "uniforms", x.size), vector(normals, "normals", 2)
-    if not 0.0 < p < 1.0:
-        raise ValueError(f"p must be in (0, 1), not {p}")
-    precision = 1.0 / positive(sigma_x, "sigma_x")
-    count, total = _add_labels(x, theta[0], theta[0] + theta[1], precision, np.log(p) - np.log1p(-p), uniforms)
+    x, precision, log_odds = plain(x), 1.0 / sigma_x, np.log(p) - np.log1p(-p)
+    count, total = _add_labels(x, theta[0], theta[0] + theta[1], precision, log_odds, plain(uniforms))
     shares = precision**2 * np.array([x.size, count, x.sum(), total])
-    return _draw_theta(shares, 1.0 / positive(prior_sd, "prior_sd") ** 2, normals)
+    return _draw_theta(shares, 1.0 / prior_sd**2, plain(normals))
 
 
 @fast_jit
@@ -347,10 +312,9 @@ def _draw_theta(shares, prior_precision, normals):
 
 def warm_up_calls() -> WarmUps:
     """Calls that compile every kernel of this file."""
-    spins = np.ones((1, 4))
-    yield "ising", "Ising energy", ising_log_density, spins, 2, 0.3, 0.0
-    yield "ising", "Ising gradient", ising_relaxed, spins, 2, 0.3, 0.0
-    yield "ising", "Ising sweep", ising_sweep, spins[0], 2, 0.3, 0.0, np.full(4, 0.5)
+    spins, four = np.ones((1, 4)), np.full(4, 0.5)
+    yield "ising", "Ising gradient", ising_relaxed, spins, 2, 0.3, 0.0, four
+    yield "ising", "Ising sweep", ising_sweep, four, 2, 0.3, 0.0, four, four
     two, ones, zero = np.ones((2, 2)), np.ones(2), np.zeros(1, np.int64)
     yield "transfer", "transfer matrix", through_bonds, two, ones, 0.3
     yield "transfer", "sums over pairs of columns", pair_sums, two, two, ones, ones

@@ -4,28 +4,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, matrix, plain, positive, vector
+from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.jit import LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
+from pmdviz.kernels.loops import add_squares, dot, factorise, subtract_squares, sum_of
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
-
-
-@fast_jit
-def subtract_squares(x, y, exponents):
-    """exponents -= (x - y)^2, for x (m,) and a number y."""
-    for j in range(exponents.size):
-        a = x[j] - y
-        exponents[j] -= a * a
-
-
-@fast_jit
-def product(a, b):
-    """sum_j a_j b_j."""
-    total = 0.0
-    for j in range(a.size):
-        total += a[j] * b[j]
-    return total
-
 
 # The force of Stein variational gradient descent on every particle, without a matrix of all pairs; a cheap median.
 #
@@ -46,7 +29,7 @@ def stein_force(particles: Array, scores: Array, h: float, weights: Array | None
     """phi (m, d) for particles (m, d) and the gradients (m, d) of the log density at them.
 
     h > 0 in squared units of theta; `weights` (m,), at least 0, take the place of the mean's 1/m. The same bits for any
-    number of threads. ValueError for shapes that do not fit and values that are not finite.
+    number of threads. ValueError for values that are not finite.
     """
     particles, scores, h = _checked(particles, scores, h)
     centred = particles - particles.mean(axis=0)
@@ -78,18 +61,11 @@ def _weighted(rows: Array, weights: Array | None) -> Array:
     """Rows (d, m), or with weights each times w_j, and the weights below them (d + 1, m)."""
     if weights is None:
         return np.ascontiguousarray(rows)
-    weights = finite(vector(weights, "weights", rows.shape[1]), "weights")
-    if weights.min() < 0:
-        raise ValueError("weights must be at least 0")
     return np.ascontiguousarray(np.concatenate([rows * weights, weights[None]]))
 
 
 def _checked(points: Array, scores: Array, h: float) -> tuple[Array, Array, float]:
-    points = finite(matrix(points, "points"), "points")
-    scores, h = finite(matrix(scores, "scores", points.shape[1]), "scores"), positive(h, "h")
-    if scores.shape != points.shape or not len(points):
-        raise ValueError(f"scores must have the points' shape {points.shape}, not {scores.shape}; one or more rows")
-    return points, scores, h
+    return finite(plain(points), "points"), finite(plain(scores), "scores"), float(h)
 
 
 @exp_jit
@@ -125,14 +101,7 @@ def _rows(columns, pulls, out, sums, start, stop):
                 subtract_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _exponentials(columns[dim - 1, first:last], columns[dim - 1, i], values)
             for k in range(pulls.shape[0]):
-                out[i, k] += product(values, pulls[k, first:last])
-
-
-@fast_jit
-def _add_squares(x, y, values):
-    for j in range(values.size):
-        a = x[j] - y
-        values[j] += a * a
+                out[i, k] += dot(values, pulls[k, first:last], values.size)
 
 
 @fast_jit
@@ -165,12 +134,12 @@ def _imq_rows(columns, pulls, places, drive, apart, sums, start, stop):
             for j in range(values.size):
                 values[j] = 1.0
             for k in range(dim):
-                _add_squares(columns[k, first:last], columns[k, i], values)
+                add_squares(columns[k, first:last], columns[k, i], values)
             sums[i] += _roots(values, cubes)
             for k in range(pulls.shape[0]):
-                drive[i, k] += product(values, pulls[k, first:last])
+                drive[i, k] += dot(values, pulls[k, first:last], values.size)
             for k in range(places.shape[0]):
-                apart[i, k] += product(cubes, places[k, first:last])
+                apart[i, k] += dot(cubes, places[k, first:last], cubes.size)
 
 
 def sampled_median_distance(points: Array, num_pairs: int = 20_000) -> float:
@@ -179,7 +148,7 @@ def sampled_median_distance(points: Array, num_pairs: int = 20_000) -> float:
     Every point is in equally many pairs, with the points that stand a few fixed steps further in the array. They
     should be in no order; then the result is off by about 0.5 % of the pairs' rank. ValueError as `median_distance`.
     """
-    points = finite(matrix(points, "points"), "points")
+    points = finite(plain(points), "points")
     m = len(points)
     if m * (m - 1) // 2 <= num_pairs:
         return median_distance(points)
@@ -216,12 +185,11 @@ def matched_force(points: Array, scores: Array, weights: Array, factor: float) -
     """sum_j w_j k_ij (s_j + (2/h) (x_i - x_j)) (m, d), and h = factor med^2 / (2 log(m + 1)).
 
     k_ij = exp(-|x_i - x_j|^2 / h); med^2 is the median of the squared distances between different points, of an even
-    number the mean of the middle two. For points and scores (m, d) and weights (m,) of sum 1. ValueError for shapes
-    that do not fit and values that are not finite.
+    number the mean of the middle two. For points and scores (m, d) and weights (m,) of sum 1. ValueError for values
+    that are not finite.
     """
     centred = points - np.mean(points, axis=0)  # the differences keep their digits far from the origin
     points, scores, factor = _checked(centred, scores, factor)
-    weights = finite(vector(weights, "weights", len(points)), "weights")
     squares, pairs = _squares(np.ascontiguousarray(points.T))
     m, middle = len(points), len(pairs) // 2
     if m < 2:
@@ -230,7 +198,7 @@ def matched_force(points: Array, scores: Array, weights: Array, factor: float) -
         parted = np.partition(pairs, middle)
         median = parted[middle] if len(pairs) % 2 else 0.5 * (parted[:middle].max() + parted[middle])
     h = float(factor * max(median, CLOSEST) / (2 * np.log(m + 1)))
-    return _force(points, scores - 2.0 / h * points, weights, squares, h), h
+    return _force(points, scores - 2.0 / h * points, plain(weights), squares, h), h
 
 
 @fast_jit
@@ -295,14 +263,6 @@ def _kernels(squares, slope, weights, out):
 
 
 @jit
-def _total(values):
-    total = 0.0
-    for j in range(values.size):
-        total += values[j]
-    return total
-
-
-@jit
 def _force(points, pulls, weights, squares, h):
     m, dim = points.shape
     out, rows = np.zeros((m, dim)), np.empty((2, m))
@@ -318,11 +278,11 @@ def _force(points, pulls, weights, squares, h):
             for j in range(m - m % 3, m):
                 _add_one(pulls[j], row[j], one)
                 _add_one(pulls[j], more[j], other)
-            _add_one(points[i + 1], 2.0 / h * _total(more), other)
+            _add_one(points[i + 1], 2.0 / h * sum_of(more), other)
         else:
             for j in range(m):
                 _add_one(pulls[j], row[j], one)
-        _add_one(points[i], 2.0 / h * _total(row), one)
+        _add_one(points[i], 2.0 / h * sum_of(row), one)
     return out
 
 
@@ -336,12 +296,11 @@ def _force(points, pulls, weights, squares, h):
 def soft_means(points: Array, centres: Array, log_masses: Array, h: float) -> tuple[Array, Array]:
     """Log sums (n,) and means (n, d) for points (n, d), centres (m, d) and the finite logs (m,) of their c_j.
 
-    h > 0 in squared units of the points. The same bits for any number of threads. ValueError for shapes that do not
-    fit and values that are not finite.
+    h > 0 in squared units of the points. The same bits for any number of threads. ValueError for values that are
+    not finite.
     """
-    points, h = finite(matrix(points, "points"), "points"), positive(h, "h")
-    centres = finite(matrix(centres, "centres", points.shape[1]), "centres")
-    base = finite(vector(log_masses, "log_masses", len(centres)), "log_masses") * LOG2E
+    points, centres = finite(plain(points), "points"), finite(plain(centres), "centres")
+    base = finite(plain(log_masses), "log_masses") * LOG2E
     middle, unit = centres.mean(axis=0), np.sqrt(LOG2E / h)
     columns, rows = np.ascontiguousarray((centres - middle).T) * unit, (points - middle) * unit
     logs, means = np.empty(len(points)), np.empty(points.shape)
@@ -388,7 +347,7 @@ def _mean_rows(columns, base, rows, logs, means, start, stop):
         total = _powers(values, top)
         logs[i] = top + np.log2(total)
         for k in range(dim):
-            means[i, k] = product(values, columns[k]) / total
+            means[i, k] = dot(values, columns[k], values.size) / total
 
 
 # Stein importance sampling: weights of least discrepancy, forces of leaders with Jacobians, and smooth steps.
@@ -417,8 +376,8 @@ class Descent(NamedTuple):
 def stein_matrix(points: Array, scores: Array, h: float) -> Array:
     """kappa (n, n) for points (n, d) and the gradients (n, d) of the log density at them.
 
-    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for shapes that do not fit and
-    values that are not finite.
+    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for values that are not
+    finite.
     """
     points, scores, h = _checked(points, scores, h)
     n, out = len(points), np.empty((len(points), len(points)))
@@ -430,14 +389,10 @@ def descended(K: Array, metric: Array, start: Descent, count: int) -> Descent:
     """`count` steps of accelerated projected gradient descent on u'Ku (Beck, Teboulle 2009) from `start`.
 
     K (n, n) symmetric and positive semi-definite, D (n,) > 0. Where a step turns against the last one the pace starts
-    again (O'Donoghue, Candes 2015). ValueError for shapes that do not fit and values that are not finite.
+    again (O'Donoghue, Candes 2015). ValueError for values that are not finite.
     """
-    K = finite(matrix(K, "K", np.size(start.u)), "K")
-    metric = finite(vector(metric, "metric", len(K)), "metric")
-    if not len(K) or metric.min() <= 0:
-        raise ValueError("metric must have entries above 0 only, and at least one")
-    u, ahead = vector(start.u, "u", len(K)).copy(), vector(start.ahead, "ahead", len(K)).copy()
-    pace, value, gap = _descended(K, metric, u, ahead, float(start.pace), int(count))
+    K, u, ahead = finite(plain(K), "K"), plain(start.u).copy(), plain(start.ahead).copy()
+    pace, value, gap = _descended(K, plain(metric), u, ahead, float(start.pace), int(count))
     return Descent(u, ahead, pace, value, gap)
 
 
@@ -458,8 +413,10 @@ def _stein_rows(points, scores, h, out, start, stop):
 
 @jit
 def nearest_on_simplex(z, metric):
-    """Argmin over the simplex of sum_i D_i (u_i - z_i)^2 for z, D > 0 (n,), by sorting. Raises ValueError."""
-    """tau by the breakpoints z_i D_i in falling order: those above it have u_i > 0."""
+    """Argmin over the simplex of sum_i D_i (u_i - z_i)^2 for z, D > 0 (n,).
+
+    tau by the breakpoints z_i D_i in falling order: those above it have u_i > 0.
+    """
     falling = np.empty(z.size)
     for i in range(z.size):
         falling[i] = -z[i] * metric[i]
@@ -484,7 +441,7 @@ def nearest_on_simplex(z, metric):
 @jit
 def _times(K, y, out):
     for i in range(y.size):
-        out[i] = product(K[i], y)
+        out[i] = dot(K[i], y, y.size)
 
 
 @jit
@@ -496,14 +453,14 @@ def _largest_eigenvalue(K, metric, buffer):
         root[i] = 1.0 / np.sqrt(metric[i])
         vector[i] = 1.0 + 0.1 * np.sin(1.0 + i)  # in general position
     for _ in range(POWERS):
-        length = np.sqrt(product(vector, vector))
+        length = np.sqrt(dot(vector, vector, vector.size))
         for i in range(n):
             vector[i] /= length
             scaled[i] = vector[i] * root[i]
         _times(K, scaled, buffer)
         for i in range(n):
             vector[i] = buffer[i] * root[i]
-        value = np.sqrt(product(vector, vector))
+        value = np.sqrt(dot(vector, vector, vector.size))
         if value <= 0.0:
             return 0.0
     return MARGIN * value
@@ -533,7 +490,7 @@ def _descended(K, metric, u, ahead, pace, count):
             u[i] = new[i]
         pace = later
     _times(K, u, slope)
-    value = product(u, slope)
+    value = dot(u, slope, u.size)
     gap = 0.0
     for i in range(u.size):
         gap = max(gap, 2.0 * (value - slope[i]))
@@ -557,8 +514,8 @@ Pair = tuple[Array, Array]
 def transport(points: Array, leaders: Array, scores: Array, h: float) -> Pair:
     """phi (n, d) and its Jacobian J (n, d, d) at points (n, d), for leaders and scores (A, d); O(n A d^2).
 
-    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for shapes that do not fit
-    and values that are not finite.
+    h > 0 in squared units of theta. The same bits for any number of threads. ValueError for values that are not
+    finite.
     """
     return _moved(points, leaders, scores, h, True)
 
@@ -575,7 +532,7 @@ def log_determinants(jacobian: Array, step: float) -> Pair:
 
     ValueError for values that are not finite.
     """
-    signs, logs = np.linalg.slogdet(step * _square(jacobian) + np.eye(jacobian.shape[1]))
+    signs, logs = np.linalg.slogdet(step * finite(jacobian, "jacobian") + np.eye(jacobian.shape[1]))
     return logs, signs
 
 
@@ -585,18 +542,12 @@ def is_monotone(jacobian: Array, step: float, least: float) -> bool:
     Where that holds with least > 0 in a convex region, the map y -> y + step phi(y) is one-to-one there. ValueError as
     `log_determinants`.
     """
-    return bool(_is_monotone(_square(jacobian), float(step), float(least)))
-
-
-def _square(jacobian: Array) -> Array:
-    if jacobian.ndim != 3 or jacobian.shape[1] != jacobian.shape[2]:
-        raise ValueError(f"jacobian must have shape (n, d, d), not {jacobian.shape}")
-    return finite(plain(jacobian), "jacobian")
+    return bool(_is_monotone(finite(plain(jacobian), "jacobian"), float(step), float(least)))
 
 
 def _moved(points: Array, leaders: Array, scores: Array, h: float, full: bool) -> Pair:
     leaders, scores, h = _checked(leaders, scores, h)
-    points = finite(matrix(points, "points", leaders.shape[1]), "points")
+    points = finite(plain(points), "points")
     (num, dim), unit = leaders.shape, np.sqrt(h * np.log(2.0))  # 2^-|x - y|^2 is the kernel, in this unit
     columns, pulls, targets = np.ascontiguousarray(leaders.T) / unit, np.ascontiguousarray(scores.T), points / unit
     slope = 2.0 / h * unit
@@ -667,17 +618,8 @@ def _is_monotone(jacobian, step, least):
             for b in range(a + 1):
                 m[a, b] = 0.5 * step * (jacobian[i, a, b] + jacobian[i, b, a])
             m[a, a] += 1.0 - least
-        for a in range(dim):
-            for b in range(a + 1):
-                rest = m[a, b]
-                for k in range(b):
-                    rest -= m[a, k] * m[b, k]
-                if a == b:
-                    if rest < 0.0 or (rest == 0.0 and a + 1 < dim):
-                        return False
-                    m[a, a] = np.sqrt(rest)
-                else:
-                    m[a, b] = rest / m[b, b]
+        if not factorise(m):
+            return False
     return True
 
 

@@ -11,8 +11,9 @@ import math
 
 import numpy as np
 
-from pmdviz.kernels.checks import Array, finite, plain, positive
+from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import WarmUps, jit
+from pmdviz.kernels.loops import sum_of
 from pmdviz.kernels.pool import by_rows
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -63,14 +64,12 @@ def tilted(
 
     natural (m, W, K); documents are rows (B, 3), words and counts; z is drawn for each particle and document from the
     stream of its seed, (m, B). Returns the new parameters, their log partitions (m,), and the sums over documents of
-    power (log p(z) - log r(z)) (m,), where r is what z was drawn from: log weight - log φ(z). ValueError for values
-    that are not finite and positive.
+    power (log p(z) - log r(z)) (m,), where r is what z was drawn from: log weight - log φ(z).
     """
-    natural = finite(plain(natural), "natural")
-    alpha, beta = positive(alpha, "alpha"), positive(beta, "beta")
+    natural = plain(natural)
     m, tokens = len(natural), longest(documents)
     new, partitions, bases = kept * natural + (1.0 - kept) * beta, np.empty(m), np.empty(m)
-    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
     given = rows, words, counts, alpha, power, sweeps, tokens
     cost = float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps))
     by_rows(_tilt, (natural, shares_per_count(natural), seeds), given, found := (new, partitions, bases), 1, cost)
@@ -82,27 +81,21 @@ def estimated_log_likelihood(topics: Array, documents: Sparse, seeds: Array, alp
 
     topics (m, W, K) are probabilities; the document's stream starts from its seed (B,).
     """
-    topics, alpha = finite(plain(topics), "topics"), positive(alpha, "alpha")
-    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
     out = np.empty((len(topics), len(rows)))
-    _estimate(topics, rows, words, counts, seeds, alpha, repeats, longest(documents), out)
+    _estimate(plain(topics), rows, words, counts, seeds, alpha, repeats, longest(documents), out)
     return out
 
 
 def log_partitions(natural: Array) -> Array:
     """Sum over topics of log of the Dirichlet's normaliser, sum_w log Γ(β_w) - log Γ(sum_w β_w): (m, W, K) -> (m,)."""
-    return np.array([_log_partition(one) for one in finite(plain(natural), "natural")])
+    return np.array([_log_partition(one) for one in plain(natural)])
 
 
-def checked(documents: Sparse) -> Sparse:
-    """Rows (B, 3), words and counts as the kernels take them; ValueError where rows point beyond the pairs."""
+def contiguous(documents: Sparse) -> Sparse:
+    """Rows (B, 3), words and counts as the kernels take them."""
     rows, words, counts = documents
-    rows = plain(rows, np.int64)
-    if rows.ndim != 2 or rows.shape[1] != 3 or len(words) != len(counts):
-        raise ValueError(f"documents must be rows (first, middle, end) of pairs, not {rows.shape}")
-    if rows.size and (rows.min() < 0 or rows.max() > len(words)):
-        raise ValueError(f"documents must point into the {len(words)} pairs of the corpus")
-    return rows, plain(words, np.int32), plain(counts, np.int32)
+    return plain(rows, np.int64), plain(words, np.int32), plain(counts, np.int32)
 
 
 def longest(documents: Sparse) -> int:
@@ -227,9 +220,8 @@ def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, swee
     Each token is drawn given all before it, z_n ~ (n_dk + α) φ_k(w) with φ the mean given the counts, and the weight
     grows by p(w_n | all before it): exact for one token at a time. Then `sweeps` Gibbs sweeps over the document.
     """
-    new, weights = finite(plain(natural), "natural").copy(), np.zeros(len(natural))
-    alpha, tokens = positive(alpha, "alpha"), longest(documents)
-    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
+    new, weights, tokens = plain(natural).copy(), np.zeros(len(natural)), longest(documents)
+    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
     given, cost = (rows, words, counts, alpha, sweeps, tokens), natural.size / natural.shape[1] * len(rows) * tokens
     by_rows(_filter, (new, 1.0 / shares_per_count(new), seeds), given, (weights,), 1, cost * (1 + sweeps))
     return new, weights
@@ -240,9 +232,8 @@ def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, b
 
     The topics need not be normalised; every document has a seed (B,).
     """
-    natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
-    rows, words, counts, seeds = *checked(documents), plain(seeds, np.uint64)
-    out = np.zeros_like(natural)
+    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
+    natural, out = plain(natural), np.zeros(natural.shape)
     _mean_counts(
         natural, shares_per_count(natural), rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out
     )
@@ -316,14 +307,13 @@ def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all")
 
     `part` "seen": of the pairs before each row's middle alone. A document without tokens has equal shares.
     """
-    topics, alpha = finite(plain(topics), "topics"), positive(alpha, "alpha")
-    rows, words, counts = checked(documents)
+    rows, words, counts = contiguous(documents)
     ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
     out = np.empty((len(topics), len(rows), topics.shape[2]))
     pairs = ends - rows[:, 0]
     given = rows, ends, words, counts, alpha, pairs.max(initial=0)
     cost = PASSES * float(pairs.sum()) * len(topics) * topics.shape[2]
-    by_rows(_document_shares, (topics,), given, (out,), 1, cost)
+    by_rows(_document_shares, (plain(topics),), given, (out,), 1, cost)
     return out
 
 
@@ -333,8 +323,7 @@ def held_out_log_likelihood(topics: Array, weights: Array, documents: Sparse, al
     θ_i are the document's expected shares under the i-th topics given its tokens before the middle.
     """
     shares = shares_of(topics, documents, alpha, "seen")
-    rows, words, counts = checked(documents)
-    return _held_out(plain(topics), plain(weights), shares, rows, words, counts)
+    return _held_out(plain(topics), plain(weights), shares, *contiguous(documents))
 
 
 @jit
@@ -344,9 +333,9 @@ def _document_shares(topics, rows, ends, words, counts, alpha, most, out):
     for i in range(topics.shape[0]):
         for d in range(rows.shape[0]):
             _fit_document(topics[i], words, counts, rows[d, 0], ends[d], alpha, belongs, expected)
-            total = _total(expected) + alpha * num_topics
+            mass = sum_of(expected) + alpha * num_topics
             for k in range(num_topics):
-                out[i, d, k] = (expected[k] + alpha) / total
+                out[i, d, k] = (expected[k] + alpha) / mass
 
 
 @jit
@@ -408,9 +397,8 @@ ROUNDS, CLOSE_GAMMA = 100, 1e-4  # at most; the mean change of γ that ends them
 
 def expected_counts(natural: Array, documents: Sparse, alpha: float) -> Array:
     """Expected numbers (W, K) of tokens of each word and topic, for q(φ_k) = Dir(natural[:, k]), natural (W, K)."""
-    natural, alpha = finite(plain(natural), "natural"), positive(alpha, "alpha")
-    rows, words, counts = checked(documents)
-    out = np.zeros_like(natural)
+    rows, words, counts = contiguous(documents)
+    natural, out = plain(natural), np.zeros(natural.shape)
     _expect(natural, natural.sum(axis=0), rows, words, counts, alpha, (rows[:, 2] - rows[:, 0]).max(initial=0), out)
     return out
 
@@ -454,19 +442,11 @@ def _expect(natural, sums, rows, words, counts, alpha, most, out):
 
 
 @jit
-def _total(values):
-    total = 0.0
-    for k in range(values.size):
-        total += values[k]
-    return total
-
-
-@jit
 def _theta(gamma, theta):
     """exp E log θ_k."""
-    total = digamma(_total(gamma))
+    mean = digamma(sum_of(gamma))
     for k in range(gamma.size):
-        theta[k] = math.exp(digamma(gamma[k]) - total)
+        theta[k] = math.exp(digamma(gamma[k]) - mean)
 
 
 @jit

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density
+from pmdviz.densities.product import DirichletMixture
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Whole
@@ -57,7 +58,7 @@ class FunctionFit(Method):
     requires = frozenset({"conditional_family", "inducing_inputs"})
     noun = "Gaussian"
 
-    def density(self, state: GPState, knobs: MethodKnobs, target: Target) -> Density:
+    def density(self, state: GPState, knobs: MethodKnobs, target: Target) -> Density | DirichletMixture:
         """The Gaussian of the function, seen as the target sees it."""
         return target.conditional_density(state.conditionals, np.zeros(1))
 

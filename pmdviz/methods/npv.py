@@ -15,7 +15,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood
-from pmdviz.methods.step import NOTHING, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work
+from pmdviz.methods.step import NOTHING, BatchKnobs, ComputedTerms, Cost, StepInfo, Term, Work, total
 from pmdviz.targets import Target
 
 DIFFERENCE = 1e-4  # prior sds: half the distance of the two gradients that give a second derivative
@@ -26,22 +26,20 @@ class Tempered:
 
     def __init__(self, target: Target, batch: Array, beta: float, origin: Array) -> None:
         self.target, self.batch, self.beta, self.origin = target, batch, beta, origin / target.scale
-        self.visited = self.density_evaluations = self.gradient_evaluations = 0
+        self.cost = Cost()
 
     def values(self, z: Array) -> Array:
         """At z (n, d), as (n,)."""
         theta = z * self.target.scale
         likelihood = checked_log_likelihood(self.target, theta, self.batch, may_vanish=True)
         joint = self.target.log_prior(theta) + self.target.num_data / len(self.batch) * likelihood
-        self.visited += len(self.batch)
-        self.density_evaluations += len(self.batch) * len(z)
+        self.cost = total(self.cost, Cost(len(self.batch), len(self.batch) * len(z)))
         return self.beta * joint - 0.5 * (1 - self.beta) * ((z - self.origin) ** 2).sum(axis=1)
 
     def slopes(self, z: Array) -> Array:
         """Gradients (n, d) in z."""
         gradient = checked_gradient(self.target, z * self.target.scale, self.batch) * self.target.scale
-        self.visited += len(self.batch)
-        self.gradient_evaluations += len(self.batch) * len(z)
+        self.cost = total(self.cost, Cost(len(self.batch), 0, len(self.batch) * len(z)))
         return self.beta * gradient - (1 - self.beta) * (z - self.origin)
 
     def slopes_and_traces(self, z: Array) -> tuple[Array, Array]:
@@ -221,12 +219,11 @@ class NPV(BatchMethod):
             means, log_widths = (old + rho * (new - old) for old, new in zip(start, best, strict=True))
             first, second = state.first, state.second
         widths = np.exp(np.clip(log_widths, NARROWEST, WIDEST))
-        visited, before = state.visited + near.visited, state
+        visited, before = state.visited + near.cost.visited, state
         state = NPVState(means * target.scale, widths, state.origin, first, second, visited, t)
-        cost = Cost(near.visited, near.density_evaluations, near.gradient_evaluations)
         words, scalars = _words(state, rho, beta, len(batch)), {"step_size": rho, "temperature": beta}
         terms = ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING
-        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
+        return state, StepInfo(near.cost, words, (), scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
 
     def points(self, state: NPVState) -> Array:
         """The means, (K, d)."""

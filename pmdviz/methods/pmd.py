@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import Density, effective_sample_size
-from pmdviz.densities.product import Smoothed
+from pmdviz.densities.product import DirichletMixture, Smoothed
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.resampling import largest_step
@@ -522,7 +522,7 @@ class Structured(BatchMethod):
         numbers = {"γ": gamma, "N/B": target.num_data / len(batch)}
         return state, StepInfo(Cost(len(batch), len(batch) * m), words, (), scalars, terms, numbers=numbers)
 
-    def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density:
+    def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density | DirichletMixture:
         """The mixture of the particles' conditional densities."""
         return target.conditional_density(state.conditionals, state.log_weights)
 

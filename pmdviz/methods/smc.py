@@ -175,7 +175,7 @@ class SMC(OnePass):
         self, rng: Rng, state: OnePassState, target: Target, ess: float, knobs: SMCKnobs
     ) -> tuple[OnePassState, str, Array | None]:
         """New particles where the ESS fell too low or another number of them is wanted."""
-        reason = resampling_reason(len(state.particles), ess, knobs)
+        reason = resampling_reason(len(state.particles), ess, knobs.ess_threshold, knobs)
         if not reason:
             return state, "", None
         weights = np.exp(state.log_weights)
@@ -204,11 +204,11 @@ def shrunk(particles: Array, weights: Array, cholesky: Array, scale: Array) -> A
     return mean + np.einsum("ij,mj->mi", factor @ kept @ np.linalg.inv(factor), particles - mean)
 
 
-def resampling_reason(m: int, ess: float, knobs: SMCKnobs) -> str:
+def resampling_reason(m: int, ess: float, threshold: float, knobs: SMCKnobs | TemperingKnobs) -> str:
     """Why the next step must draw new particles first; "" where it need not."""
     if knobs.num_particles != m:
         return f"particles {m:,} → {knobs.num_particles:,}"
-    return f"only {ess / m:.0%} were still effective" if weighting.ess_below(ess, knobs.ess_threshold, m) else ""
+    return f"only {ess / m:.0%} were still effective" if weighting.ess_below(ess, threshold, m) else ""
 
 
 # Tempered sequential Monte Carlo: from prior to posterior by powers of the likelihood, with Metropolis moves.
@@ -323,7 +323,8 @@ class Tempering(SmoothedMethod):
     def step(self, rng: Rng, state: TemperingState, target: Target, batch: Array, knobs: TemperingKnobs) -> Stepped:
         """One pass over the data: the first likelihoods or a move of every particle; then the next β."""
         ess = effective_sample_size(state.log_weights)
-        reason = resampled_because(state, ess, knobs)
+        threshold = 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold
+        reason = resampling_reason(len(state.particles), ess, threshold, knobs)
         parents = None
         if reason:
             state, parents = resampled(rng, state, knobs.num_particles)
@@ -365,15 +366,6 @@ class Tempering(SmoothedMethod):
         draws = f"{families} draws" if families > 1 else "one draw"
         words = f"all descend from {draws} from the prior: the moves at β = 1 have not made up for that yet"
         return f"{words}; use a larger budget or more particles"
-
-
-def resampled_because(state: TemperingState, ess: float, knobs: TemperingKnobs) -> str:
-    """Why the step must resample first; "" where it need not."""
-    m = len(state.particles)
-    if knobs.num_particles != m:
-        return f"particles {m:,} → {knobs.num_particles:,}"
-    fell = weighting.ess_below(ess, 1.0 if knobs.ladder == "adaptive" else knobs.ess_threshold, m)
-    return f"only {ess / m:.0%} were still effective" if fell else ""
 
 
 def resampled(rng: Rng, state: TemperingState, num_particles: int) -> tuple[TemperingState, Array]:

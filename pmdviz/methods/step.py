@@ -98,11 +98,6 @@ copyreg.pickle(MappingProxyType, lambda proxy: (_frozen, (dict(proxy),)))  # run
 Terms = dict[str, Array]  # of a step: by the names of its update, a row for each point
 
 
-def no_paths() -> dict[str, Array]:
-    """The paths of a step without paths."""
-    return {}
-
-
 class ComputedTerms(Mapping[str, Array]):
     """Terms that are computed when one of them is read: most steps are never looked at."""
 
@@ -140,27 +135,12 @@ class StepInfo(NamedTuple):
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
     terms: Mapping[str, Array] = NOTHING
     # Computed when they are drawn: by the names of the method's `paths`, each (n, 2, d), from and to.
-    paths: Callable[[], Mapping[str, Array]] = no_paths
+    paths: Callable[[], Mapping[str, Array]] = dict
     # Where particles were redrawn: for each, the row of the one before the step that it was drawn from. None where
     # they were not, or where that is not known.
     parents: Array | None = None
     numbers: Mapping[str, float] = NOTHING  # symbols in the formulas of the update -> their values now
     update: Update | None = None  # what its terms add up to where that is not the method's usual `update`
-
-    @property
-    def visited(self) -> int:
-        """Rows visited."""
-        return self.cost.visited
-
-    @property
-    def density_evaluations(self) -> int:
-        """Pairs of particle and observation whose likelihood was evaluated."""
-        return self.cost.density_evaluations
-
-    @property
-    def gradient_evaluations(self) -> int:
-        """Pairs of particle and observation whose gradient was evaluated."""
-        return self.cost.gradient_evaluations
 
     def event(self, kind: str) -> str:
         """The words of the event of this kind, "" where it did not happen."""
@@ -180,16 +160,6 @@ class StepInfo(NamedTuple):
     def step_size(self) -> float | None:
         """gamma, or what the method calls its step size; None for a step that has none."""
         return self.scalars.get("step_size")
-
-    @property
-    def ess(self) -> float | None:
-        """ESS of the weights that the step started from, before any rejuvenation; None without weights."""
-        return self.scalars.get("ess_before")
-
-    @property
-    def zero_weight(self) -> int:
-        """Particles that no longer count at all."""
-        return int(self.scalars.get("zero_weight", 0))
 
 
 def events(**found: str) -> tuple[Event, ...]:

@@ -314,16 +314,11 @@ class SmoothedMethod(Method):
 
 
 def smoothed(
-    particles: Array,
-    log_weights: Array,
-    knobs: SmoothingKnobs,
-    scale: Array,
-    each: int = 1,
-    last: Density | None = None,
+    particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array, each: int = 1, old: Density | None = None
 ) -> Smoothed:
     """The KDE of particles (m, d) by the rule of the knobs; `scale` (d,) are the prior's sds.
 
-    Every particle was chosen of so many candidates `each`. The clusters of `last` are kept where it has these
+    Every particle was chosen of so many candidates `each`. The clusters of `old` are kept where it has these
     particles with almost the same weights. Beyond 100 coordinates kernels without a covariance, round
     ones and the kernels of fewer than d + 2 particles, are kept as sds: matrices of d x d would dwarf the particles.
     """
@@ -338,7 +333,7 @@ def smoothed(
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each, _shape_near(last, particles, weights) if last else None)
+        shape = chosen_shape(particles, weights, each, _shape_near(old, particles, weights) if old else None)
         return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
     rule = RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)

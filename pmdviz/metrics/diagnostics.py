@@ -81,10 +81,8 @@ def _weighed(density: Density, target: Target, n: int) -> Shift | str:
         log_q = density.log_density(points)
         if modes is not None:
             log_q = np.logaddexp(log_q + np.log(2 / 3), modes.log_density(points) - np.log(3))
-        log_p = target.log_prior(points)
-        inside = np.isfinite(log_p) & np.isfinite(log_q)
-        log_p[inside] += target.log_likelihood(points[inside], target.data_rows) if inside.any() else 0.0
-        log_weights = np.where(inside & (log_p < np.inf), log_p - log_q, -np.inf)
+        log_p = target.log_joint_on_support(points)
+        log_weights = np.where(np.isfinite(log_q) & (log_p < np.inf), log_p - log_q, -np.inf)
     if not log_weights.max() > -np.inf:
         return "no draw of q has a posterior density above 0"
     return _of_weights(density, points, normalise(log_weights), modes is not None)

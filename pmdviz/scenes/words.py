@@ -89,7 +89,7 @@ def observations_used(frame: Frame) -> str:
         return f"{count(spent)} {said}"
     if spent <= budget:
         return f"{count(spent)} of {count(budget)} {said}"
-    took = count(frame.info.visited if data else frame.info.cost.evaluations)
+    took = count(frame.info.cost.visited if data else frame.info.cost.evaluations)
     return f"{count(budget)} {unit} asked for, {count(spent)} {done} (the last step took {took})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -21,6 +21,7 @@ from pmdviz.targets.space import Conditionals, Discrete, Documents, Reals, Space
 
 if TYPE_CHECKING:
     from pmdviz.densities.density import Density, GaussianMixture
+    from pmdviz.densities.product import DirichletMixture
 
 Own = TypeVar("Own", bound=Knobs)  # its options
 REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
@@ -51,19 +52,8 @@ REFUSALS = {
     "relaxation": "has no smooth log density between its states; choose the surrogate 'base'",
     "conditionals": "has no exact conditionals; choose hmc, nuts or random_walk, or give gibbs_sweep to custom_target",
     "simulation": "cannot draw data from its model; choose a target with simulated data, such as mixture or linear",
-    "conditional_family": "has no conditional posterior in closed form; choose sparse_gp, song_years or topics",
-    "inducing_inputs": "has no Gaussian process with inducing inputs; choose sparse_gp or song_years",
-    "documents": "has no documents of word counts; choose topics",
-    "quadratic_bound": "has no quadratic bound of its log likelihood; choose logistic",
 }
 NO_DATA = np.empty((1, 0))  # the one empty row that means the whole density of a target without data
-
-
-class Distribution(NamedTuple):
-    """The start of a run: the prior, or the q0 of a target without data."""
-
-    log_density: Callable[[Array], Array]  # (m, d) -> (m,)
-    sample: Callable[[Rng, int], Array]  # (rng, n) -> (n, d)
 
 
 class Natural(NamedTuple):
@@ -203,11 +193,6 @@ class Target(Generic[Own]):
         return len(self.data_rows)
 
     @property
-    def initial(self) -> Distribution:
-        """The prior, or the q0 of a target without data."""
-        return Distribution(self.log_prior, self.sample_prior)
-
-    @property
     def key(self) -> tuple:
         """Equal for targets with the same posterior; for caches."""
         return (self.name, *self.options.as_dict().items())
@@ -281,6 +266,14 @@ class Target(Generic[Own]):
         batch = self.data_rows if batch is None else np.asarray(batch)
         return self.log_prior(theta) + self.num_data / len(batch) * self.log_likelihood(theta, batch)
 
+    def log_joint_on_support(self, theta: Array) -> Array:
+        """`log_joint`; outside the prior's support, where no likelihood need be defined, -inf without asking for it."""
+        values = self.log_prior(theta)
+        inside = np.isfinite(values)
+        if inside.any():
+            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data_rows)
+        return values
+
     def grad_log_joint(self, theta: Array, batch: Array | None = None) -> Array:
         """Gradient of `log_joint` in theta, (m, d) -> (m, d). Raises InputError where the target has none."""
         self._check_offered("gradient")
@@ -342,12 +335,8 @@ class Target(Generic[Own]):
         return self._simulate(rng, self._points(np.atleast_2d(theta))[0], n)
 
     def conditionals(self, rng: Rng, m: int) -> Conditionals:
-        """m particles drawn from their prior, with the prior of the unknowns conditional on them.
-
-        Raises InputError where the target has no conditional family.
-        """
-        self._check_offered("conditional_family")
-        return self._conditionals(rng, m)
+        """m particles drawn from their prior, with the prior of the unknowns conditional on them."""
+        raise NotImplementedError
 
     def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
         """q(u | Z)^kept p(u | Z)^(1 - kept) prod over the batch of p(row | u, Z)^power, normalised, for every particle.
@@ -356,40 +345,33 @@ class Target(Generic[Own]):
         rows themselves are a part of Z that is drawn here, and their prior over what they are drawn from belongs to
         what does not depend on u.
         """
-        return self._tilted(rng, given, np.asarray(batch), kept, power)
+        raise NotImplementedError
 
     def bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
-        """As `tilted`, with each row's likelihood replaced by exp E_p(f | u) log p(row | f), its lower bound.
-
-        Raises InputError where the target is not a Gaussian process.
-        """
-        self._check_offered("inducing_inputs")
-        return self._bounded(given, np.asarray(batch), kept, power)
+        """As `tilted`, with each row's likelihood replaced by exp E_p(f | u) log p(row | f), its lower bound."""
+        raise NotImplementedError
 
     def extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
         """One set of inducing inputs with the inputs of `rows` added, at which f given the others is the prior's.
 
-        None has none. Raises InputError where the target is not a Gaussian process.
+        None has none.
         """
-        self._check_offered("inducing_inputs")
-        return self._extended(given, np.asarray(rows))
+        raise NotImplementedError
 
     def documents(self, batch: Array, points: int = 1) -> Documents:
-        """The word counts of rows, to be evaluated at so many points. Raises InputError for other rows."""
-        self._check_offered("documents")
-        return self._documents(np.asarray(batch))
+        """The word counts of rows, to be evaluated at so many points."""
+        raise NotImplementedError
 
-    def conditional_density(self, given: Conditionals, log_weights: Array) -> Density:
+    def conditional_density(self, given: Conditionals, log_weights: Array) -> Density | DirichletMixture:
         """sum_j w_j q(. | Z_j) as a density of theta."""
-        return self._conditional_density(given, log_weights)
+        raise NotImplementedError
 
     def quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
         """The Gaussian prior times the likelihood's quadratic lower bound, the batch scaled by N/B: a Gaussian.
 
-        The bound is the tightest on average under N(mean, L L'). Raises InputError where the target has none.
+        The bound is the tightest on average under N(mean, L L').
         """
-        self._check_offered("quadratic_bound")
-        return self._quadratic_bound(mean, cholesky, np.asarray(batch))
+        raise NotImplementedError
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) from the prior."""
@@ -401,8 +383,6 @@ class Target(Generic[Own]):
     # Subclasses give these: the part of the public method of the same name after its checks.
     _log_prior = _log_likelihood = _grad_log_prior = _grad_log_likelihood = _not_given
     _log_relaxed = _grad_log_relaxed = _gibbs_sweep = _simulate = _not_given
-    _conditionals = _tilted = _bounded = _extended = _conditional_density = _not_given
-    _documents = _quadratic_bound = _not_given
 
     def _grad_straight_through(self, states: Array, batch: Array) -> Array:
         return self._grad_log_relaxed(states, batch)

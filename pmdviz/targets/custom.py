@@ -114,9 +114,8 @@ class CustomTarget(InBlocks, Target[Knobs]):
         for role in ("log_prior", "log_likelihood", "sample_prior"):
             if not callable(self._functions[role]):
                 raise InputError(f"{role} must be a function; got {shown(self._functions[role])}")
-        for role in ("grad_log_prior", "grad_log_likelihood"):
+        for role in ("grad_log_prior", "grad_log_likelihood", "gibbs_sweep"):
             check_function(role, self._functions[role])
-        check_function("gibbs_sweep", gibbs_sweep)
         gradient = grad_log_prior is not None and grad_log_likelihood is not None
         real = space is None or isinstance(space, Reals)
         offered = {"gradient": gradient, "blocks": gradient and real, "conditionals": gibbs_sweep is not None}
@@ -170,15 +169,7 @@ class CustomTarget(InBlocks, Target[Knobs]):
             return Enumeration(self.space, self.log_joint) if self.space.num_states <= MAX_STATES else None
         if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MAX_EXACT_PAIRS:
             return None
-        return GridExact(self._log_joint_on_support, self.view_box)
-
-    def _log_joint_on_support(self, theta: Array) -> Array:
-        """log_joint; outside the prior's support, where the likelihood may not be defined, -inf without asking it."""
-        values = self.log_prior(theta)
-        inside = values != -np.inf
-        if inside.any():
-            values[inside] += self.log_likelihood(self._points(theta)[inside], self.data_rows)
-        return values
+        return GridExact(self.log_joint_on_support, self.view_box)
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) by the person's `sample_prior`. Raises TargetError for a wrong shape or NaN."""

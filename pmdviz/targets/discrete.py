@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.kernels.spins import ising_log_density, ising_relaxed, ising_sweep
+from pmdviz.kernels.spins import ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, KnobSpec, Real, Whole
 from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
@@ -181,7 +181,7 @@ class Ising(FairSigns[IsingOptions]):
         return ising_relaxed(points, *self._model)
 
     def _log_relaxed(self, points: Array, batch: Array) -> Array:
-        return ising_log_density(points, *self._model)
+        return ising_relaxed(points, *self._model)[0]
 
     def _grad_log_relaxed(self, points: Array, batch: Array) -> Array:
         return ising_relaxed(points, *self._model)[1]

@@ -268,11 +268,7 @@ def _slopes(target: Target, x: Array, widths: Array) -> tuple[Array, Array]:
 
 def _log_p(target: Target, x: Array) -> Array:
     """log p (s,), -inf where it is not a number or outside the prior's support."""
-    theta = x * target.scale
-    values = target.log_prior(theta)
-    inside = np.isfinite(values)
-    if inside.any():
-        values[inside] += target.log_likelihood(theta[inside], target.data_rows)
+    values = target.log_joint_on_support(x * target.scale)
     return np.where(np.isfinite(values), values, -np.inf)
 
 
@@ -394,45 +390,6 @@ class OnGrids:
             return self._kept[key]
 
 
-class GaussianExact(OnGrids):
-    """N(mean, cov), everything in closed form; `log_z` = log p(X) where it is given."""
-
-    def __init__(self, mean: Array, cov: Array, log_z: float | None = None) -> None:
-        super().__init__()
-        self.mean, self.cov, self.log_z = np.array(mean, float), np.array(cov, float), log_z
-        self.mean_error = np.zeros(len(self.mean))
-        self._cholesky = np.linalg.cholesky(self.cov)
-        sd = np.sqrt(np.diag(self.cov))
-        self.box = tuple((float(a), float(b)) for a, b in zip(self.mean - 8 * sd, self.mean + 8 * sd, strict=True))
-        self.boxes = (self.box,)
-
-    def log_density(self, points: Array) -> Array:
-        """log N(points | mean, cov), (n, d) -> (n,)."""
-        z = np.linalg.solve(self._cholesky, (np.asarray(points, float) - self.mean).T)
-        constant = 0.5 * len(self.mean) * np.log(2 * np.pi) + np.log(np.diag(self._cholesky)).sum()
-        return -0.5 * (z**2).sum(axis=0) - constant
-
-    def sample(self, rng: Rng, n: int) -> Array:
-        """n iid draws (n, d)."""
-        return self.mean + rng.standard_normal((n, len(self.mean))) @ self._cholesky.T
-
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
-        """log p of some of the coordinates, (n, k) -> (n,)."""
-        chosen = list(coordinates)
-        return GaussianExact(self.mean[chosen], self.cov[np.ix_(chosen, chosen)]).log_density
-
-    def mass_in(self, box: Box) -> float:
-        """At least so much of the posterior's mass lies in `box` (exactly so much in one dimension)."""
-        outside = 0.0
-        for (low, high), mean, sd in zip(box, self.mean, np.sqrt(np.diag(self.cov)), strict=True):
-            outside += 0.5 * math.erfc((mean - low) / (sd * 2**0.5)) + 0.5 * math.erfc((high - mean) / (sd * 2**0.5))
-        return 1.0 - outside
-
-    def narrowest(self, unit: Array) -> float:
-        """Smallest sd in any direction, coordinates divided by `unit`."""
-        return float(np.linalg.svd(self._cholesky / unit[:, None], compute_uv=False)[-1])
-
-
 class GridExact(Normalised, OnGrids):
     """A posterior normalised by a sum over the small cells of `start_box` that hold its mass.
 
@@ -540,19 +497,19 @@ class GaussianMixtureExact(OnGrids):
     means : array (k, d)
     cov : array (d, d), or (k, d, d)
         Of every component, or of each.
-    log_z : float
-        Log of the integral of the density that a run is given, in nats.
+    log_z : float or None
+        Log of the integral of the density that a run is given, in nats; None where it is not known.
     log_density : function (n, d) -> (n,), optional
         The same log density by another formula, for a mixture whose sum over components is slow.
     """
 
     def __init__(
-        self, weights: Array, means: Array, cov: Array, log_z: float = 0.0, log_density: LogDensity | None = None
+        self, weights: Array, means: Array, cov: Array, log_z: float | None = 0.0, log_density: LogDensity | None = None
     ) -> None:
         super().__init__()
         self.weights, self.means, self.covs = np.array(weights, float), np.array(means, float), np.array(cov, float)
         self.weights /= self.weights.sum()
-        self.log_z: float | None = log_z
+        self.log_z = log_z
         self._given = log_density
         self._shared = self.covs.ndim == 2
         self._choleskys = cholesky(self.covs.reshape(-1, *self.covs.shape[-2:]))  # (1 or k, d, d)
@@ -581,7 +538,7 @@ class GaussianMixtureExact(OnGrids):
 
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d): a component by its weight, then a draw from it."""
-        chosen = rng.choice(len(self.weights), size=n, p=self.weights)
+        chosen = rng.choice(len(self.weights), size=n, p=self.weights) if len(self.weights) > 1 else np.zeros(n, int)
         noise = rng.standard_normal((n, self.means.shape[1]))
         if self._shared:
             return self.means[chosen] + np.einsum("ni,ji->nj", noise, self._choleskys[0])
@@ -632,6 +589,13 @@ class GaussianMixtureExact(OnGrids):
             return whole, (whole,)
         apart = merged([_box(*ends) for ends in zip(low, high, strict=True)])
         return whole, tuple(apart) if len(apart) <= MAX_BOXES else (whole,)
+
+
+class GaussianExact(GaussianMixtureExact):
+    """N(mean, cov), a mixture of one; `log_z` = log p(X) where it is given."""
+
+    def __init__(self, mean: Array, cov: Array, log_z: float | None = None) -> None:
+        super().__init__(np.ones(1), np.array(mean, float)[None], np.array(cov, float)[None], log_z)
 
 
 def _box(low: Array, high: Array) -> Box:

@@ -121,7 +121,7 @@ class GaussianProcess(GaussianPrior[Sparse]):
         residual = rows[:, -1] - np.einsum("md,nd->mn", theta, features)
         return -0.5 * residual**2 / variance - 0.5 * np.log(2 * np.pi * variance)
 
-    def _conditionals(self, rng: Rng, m: int) -> Conditionals:
+    def conditionals(self, rng: Rng, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
         number = min(self.dim, self.num_data)
         rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
@@ -134,10 +134,11 @@ class GaussianProcess(GaussianPrior[Sparse]):
         natural[:, :, :number] = np.eye(number)
         return Conditionals(inputs.reshape(m, -1), factors, natural, np.zeros(m), np.zeros(m))
 
-    def _tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
+    def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
+        """In closed form; nothing is drawn."""
         return self._multiplied(given, batch, kept, power, self.options.approximation == "fitc")
 
-    def _bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
+    def bounded(self, given: Conditionals, batch: Array, kept: float, power: float) -> Conditionals:
         """E_p(f | u) log N(y | f, noise) is log N(y | a'v, noise) and a term without v: DTC, whatever the model is."""
         return self._multiplied(given, batch, kept, power, False)[0]
 
@@ -148,7 +149,7 @@ class GaussianProcess(GaussianPrior[Sparse]):
         natural, partitions, bases = gaussian_processes.tilted(*sets, rows, kept, power, noise, corrected)
         return given._replace(natural=natural, partitions=partitions), bases
 
-    def _extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
+    def extended(self, given: Conditionals | None, rows: Array) -> Conditionals:
         """Whitened coordinates are nested: the coordinates of the first inputs, and their precision, stay."""
         inputs = self._scaled(rows[:, :-1])[None]
         if given is not None:
@@ -159,7 +160,8 @@ class GaussianProcess(GaussianPrior[Sparse]):
             made.natural[:, :had, :had], made.natural[:, :had, -1] = given.natural[:, :, :-1], given.natural[:, :, -1]
         return made._replace(partitions=made.partitions if given is None else given.partitions)
 
-    def _conditional_density(self, given: Conditionals, log_weights: Array) -> GaussianMixture:
+    def conditional_density(self, given: Conditionals, log_weights: Array) -> GaussianMixture:
+        """The values at the target's own inducing inputs, a Gaussian for each particle, whitened."""
         sets = self._sets(given), given.constants, given.natural
         means, choleskys = gaussian_processes.predicted(*sets, self._scaled(self.points))
         means = gaussian_processes.whitened(self._factor, means.T).T
@@ -221,7 +223,7 @@ class SparseGPOptions(SparseOptions):
     dim = Whole(128, (1, 512), label="Inducing inputs M")
     num_data = options.data_points(2048, most=20_000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class SparseGP(GaussianProcess[SparseGPOptions]):
@@ -265,13 +267,9 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
 # The year of a song from 90 features: a sparse Gaussian process in many dimensions.
 
 SONG_YEARS_NUM_TEST = 1000  # rows held out, at most
+OF_FEATURES = "Columns of features, then one of numbers y; both are scaled, y to [0, 1]."
 SONG_YEARS_TABLE = options.TableForm(
-    "Columns of features, then one of numbers y; both are scaled, y to [0, 1].",
-    most=FEATURES - 1,
-    outcome="number",
-    held_out=1,
-    as_given=True,
-    layout=FEATURES + 1,
+    OF_FEATURES, most=FEATURES - 1, outcome="number", held_out=1, as_given=True, layout=FEATURES + 1
 )
 
 
@@ -288,7 +286,7 @@ class SongYearsOptions(SparseOptions):
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
     num_data = options.data_points(2000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH.at(1.0), NOISE_VARIANCE.at(0.01)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class SongYears(GaussianProcess[SongYearsOptions]):

@@ -25,14 +25,9 @@ NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
 IMAGES = {"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"}
 TRUTHS = {"slopes": "slopes of a given length", "prior": "drawn from the prior"}
+OF_FEATURES = "Columns of features, then one with the class."
 LOGISTIC_TABLE = options.TableForm(
-    "Columns of features, then one with the class.",
-    most=options.ANY,
-    outcome="class",
-    dim_beyond=1,
-    held_out=1,
-    reduces=True,
-    picks="pair",
+    OF_FEATURES, most=options.ANY, outcome="class", dim_beyond=1, held_out=1, reduces=True, picks="pair"
 )
 
 
@@ -51,10 +46,10 @@ class LogisticOptions(options.TargetOptions):
     pair = options.digit_pair()
     dim = Whole(3, (1, 100), label="Dimension d")
     num_data = options.data_points(200)
-    truth = Choice("slopes", TRUTHS, "True weights", only_if=options.only_simulated())
+    truth = Choice("slopes", TRUTHS, "True weights", only_if=options.ONLY_SIMULATED)
     slope = Real(1.5, (0, 20), label="Length of the true slopes", only_if=("truth", "slopes"))
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
@@ -139,7 +134,7 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         likelihood = logistic_block_gradient(own, others, np.array(block.coordinates), self.data_rows)
         return likelihood - own / self.prior_sd**2
 
-    def _quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
+    def quadratic_bound(self, mean: Array, cholesky: Array, batch: Array) -> Natural:
         """The bound of Jaakkola and Jordan, at xi^2 = E a^2 = |L'x|^2 + (x.mean)^2 for a = x.w.
 
         log P(y | a) >= log sigmoid(xi) + (y - 1/2) a - xi/2 - slope(xi) (a^2 - xi^2) / 2 with `bound_slope`.
@@ -204,10 +199,10 @@ class SoftmaxOptions(options.TargetOptions):
 
     data = options.data_source({options.SIMULATED: "the model itself", **IMAGES})
     num_data = options.data_points(200)
-    num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=options.only_simulated())
-    num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=options.only_simulated())
+    num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=options.ONLY_SIMULATED)
+    num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=options.ONLY_SIMULATED)
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class Softmax(GaussianPrior[SoftmaxOptions]):

@@ -37,9 +37,9 @@ class MixtureOptions(options.TargetOptions):
     sigma_x = options.noise(2.5)
     p = Real(0.5, (0.01, 0.99), label="First component's weight p")
     prior_sd = options.prior_sd(bounds=(0.05, 100), basic=True)
-    theta1 = Real(1.0, (-5, 5), label="True θ₁", unit="units of x", only_if=options.only_simulated())
-    theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=options.only_simulated())
-    data_seed = options.data_seed()
+    theta1 = Real(1.0, (-5, 5), label="True θ₁", unit="units of x", only_if=options.ONLY_SIMULATED)
+    theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=options.ONLY_SIMULATED)
+    data_seed = options.DATA_SEED
 
 
 class Mixture(GaussianPrior[MixtureOptions]):
@@ -136,7 +136,7 @@ class GmmOptions(options.TargetOptions):
     spread = Real(3.0, (0, 50), (0, 10), "Spread of the means", "units of x")
     variance = Real(0.5, (0.01, 100), (0.05, 10), "Variance v", "(units of x)²", log=True)
     weights = Choice("equal", {"equal": "all equal", "random": "at random"}, "Weights")
-    q0_mean = options.q0_mean()
+    q0_mean = options.Q0_MEAN
     q0_sd = options.q0_sd(2.0)
     target_seed = options.target_seed(7, "the means and the weights, where they are random")
 
@@ -206,7 +206,7 @@ class WarpedGmmOptions(options.TargetOptions):
 
     curvature = Real(0.5, (-2, 2), label="Curvature c", unit="1 / units of x")
     variance = Real(0.3, (0.05, 2), log=True, label="Variance v", unit="(units of x)²")
-    q0_mean = options.q0_mean()
+    q0_mean = options.Q0_MEAN
     q0_sd = options.q0_sd(1.73)
 
 
@@ -298,7 +298,7 @@ class RbmOptions(options.TargetOptions):
     dim = Whole(5, (1, 100), label="Dimension d")
     num_hidden = Whole(10, (1, 100), (1, MAX_ENUMERATED), "Hidden units")
     weight = Real(0.5, (0, 2), label="Size of the weights")
-    q0_mean = options.q0_mean()
+    q0_mean = options.Q0_MEAN
     q0_sd = options.q0_sd(2.0)
     target_seed = options.target_seed(0, "the weights and the biases")
 

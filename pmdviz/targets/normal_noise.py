@@ -42,9 +42,9 @@ class BananaOptions(options.TargetOptions):
     sigma_x = options.noise(2.0, least=1.0)
     bend = Real(1.0, (0, 2), label="Bend b", unit="units of x / θ²")
     prior_sd = options.prior_sd(bounds=(0.25, 1.5))
-    theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=options.only_simulated())
-    theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.only_simulated())
-    data_seed = options.data_seed()
+    theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=options.ONLY_SIMULATED)
+    theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.ONLY_SIMULATED)
+    data_seed = options.DATA_SEED
 
 
 class Banana(GaussianPrior[BananaOptions]):
@@ -131,8 +131,8 @@ class Bimodal1DOptions(options.TargetOptions):
     num_data = options.data_points(100)
     sigma_x = options.noise(3.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
-    theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.only_simulated())
-    data_seed = options.data_seed()
+    theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.ONLY_SIMULATED)
+    data_seed = options.DATA_SEED
 
 
 class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
@@ -212,8 +212,8 @@ class GaussianOptions(options.TargetOptions):
     num_data = options.data_points(20)
     sigma_x = options.noise(2.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
-    theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.only_simulated())
-    data_seed = options.data_seed()
+    theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.ONLY_SIMULATED)
+    data_seed = options.DATA_SEED
 
 
 class Gaussian(GaussianPrior[GaussianOptions]):
@@ -307,9 +307,9 @@ class LinearOptions(options.TargetOptions):
     dim = Whole(8, (1, 200), label="Dimension d")
     num_data = options.data_points(500)
     sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
-    correlation = Real(0.5, "[0, 1)", label="Correlation of features", only_if=options.only_simulated())
+    correlation = Real(0.5, "[0, 1)", label="Correlation of features", only_if=options.ONLY_SIMULATED)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class Linear(GaussianPrior[LinearOptions]):

@@ -401,6 +401,11 @@ class TargetOptions(Knobs):
     restarts = True
 
 
+ONLY_SIMULATED = "data", SIMULATED  # `only_if` of an option that matters to simulated data alone
+DATA_SEED = Whole(0, (0, 2**32 - 1), label="Data seed")
+Q0_MEAN = Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
+
+
 def data_points(default: int, most: int = 100_000) -> KnobSpec[int]:
     """N, how many data are observed."""
     return Whole(default, (1, most), (1, min(most, 20_000)), "Data points N", log=True)
@@ -415,11 +420,6 @@ def own_data(form: TableForm, **simulated: str) -> KnobSpec[str]:
     """The data of the model itself, or a person's table: see `TableForm`."""
     doc = f"Simulated from the model; or a table of your own. {form.words}"
     return data_source({SIMULATED: "the model itself", **simulated}, doc=doc)
-
-
-def only_simulated() -> tuple[str, str]:
-    """`only_if` of an option that matters to simulated data alone."""
-    return "data", SIMULATED
 
 
 def digit_pair() -> KnobSpec[str]:
@@ -437,16 +437,6 @@ def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = Fa
     """The prior's sd in every coordinate; `basic`: always in sight."""
     usual = max(bounds[0], 0.5), min(bounds[1], 10)
     return Real(default, bounds, usual, "Prior sd", "units of θ", log=True, basic=basic)
-
-
-def data_seed() -> KnobSpec[int]:
-    """The seed that the data are drawn from."""
-    return Whole(0, (0, 2**32 - 1), label="Data seed")
-
-
-def q0_mean() -> KnobSpec[float]:
-    """The mean of q0 in every coordinate."""
-    return Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
 
 
 def q0_sd(default: float) -> KnobSpec[float]:

@@ -161,7 +161,7 @@ class TopicsOptions(options.TargetOptions):
     vocabulary = Whole(100, (2, 20_000), log=True, label="Vocabulary W", unit="words", only_if=("data", "model"))
     alpha = Real(0.1, (0.01, 100), (0.01, 5), "Prior of shares α", log=True)
     beta = Real(0.01, (0.002, 100), (0.002, 5), "Prior of topics β", log=True)
-    data_seed = options.data_seed()
+    data_seed = options.DATA_SEED
 
 
 class Topics(Target[TopicsOptions]):
@@ -232,11 +232,11 @@ class Topics(Target[TopicsOptions]):
 
     def shares(self, topics: Array, rows: Array) -> Array:
         """Expected topic shares (m, n, K) of documents given topics (m, W, K)."""
-        return shares_of(topics, self._documents(rows).sparse, self.options.alpha)
+        return shares_of(topics, self.documents(rows).sparse, self.options.alpha)
 
     def held_out(self, topics: Array, weights: Array) -> tuple[float, int]:
         """Log likelihood of the held-out tokens in nats under weighted topics (m, W, K), and their number."""
-        return held_out_log_likelihood(topics, weights, self._documents(self.corpus.test).sparse, self.options.alpha)
+        return held_out_log_likelihood(topics, weights, self.documents(self.corpus.test).sparse, self.options.alpha)
 
     @cached_property
     def unigram_nats(self) -> float:
@@ -264,25 +264,28 @@ class Topics(Target[TopicsOptions]):
         """Estimates of log p(document | theta), (m, d) and (n, 3) -> (m, n), in nats; random numbers go by document."""
         topics = np.maximum(self.topics(theta), SMALLEST)
         seeds = rows[:, 0].astype(np.uint64)
-        return estimated_log_likelihood(topics, self._documents(rows).sparse, seeds, self.options.alpha, REPEATS)
+        return estimated_log_likelihood(topics, self.documents(rows).sparse, seeds, self.options.alpha, REPEATS)
 
-    def _documents(self, batch: Array) -> Documents:
+    def documents(self, batch: Array, points: int = 1) -> Documents:
+        """The word counts of rows."""
         o, corpus = self.options, self.corpus
         return Documents(batch, corpus.words, corpus.counts, o.alpha, o.beta, (self.num_words, o.num_topics))
 
-    def _conditionals(self, rng: Rng, m: int) -> Conditionals:
+    def conditionals(self, rng: Rng, m: int) -> Conditionals:
         """No word has a topic yet: the prior of the topics, the same for every particle."""
         natural = np.full((m, self.num_words, self.options.num_topics), self.options.beta)
         prior = np.full(m, log_partitions(natural[:1])[0])
         return Conditionals(np.empty((m, 0)), np.empty((m, 0)), natural, prior, prior.copy())
 
-    def _tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
+    def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
+        """The topics of the batch's words are drawn, given those of each particle."""
         o, seeds = self.options, seeds_of(rng, len(given.natural), len(batch))
-        documents = self._documents(batch).sparse
+        documents = self.documents(batch).sparse
         natural, partitions, base = tilted(given.natural, documents, seeds, o.alpha, o.beta, kept, power, SWEEPS)
         return given._replace(natural=natural, partitions=partitions), base
 
-    def _conditional_density(self, given: Conditionals, log_weights: Array) -> DirichletMixture:
+    def conditional_density(self, given: Conditionals, log_weights: Array) -> DirichletMixture:
+        """A mixture of products of Dirichlet densities, one a topic."""
         return DirichletMixture(given.natural, log_weights)
 
 

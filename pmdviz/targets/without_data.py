@@ -20,7 +20,7 @@ from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets import exact
 from pmdviz.targets.base import GaussianPrior, Own
 from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, OnGrids, normal_cdf
-from pmdviz.targets.options import TargetOptions, q0_mean, q0_sd, target_seed
+from pmdviz.targets.options import Q0_MEAN, TargetOptions, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 Q0_SDS = 3.5  # of q0 that the view box holds, to either side
@@ -83,7 +83,7 @@ class CorrelatedGaussianOptions(TargetOptions):
 
     dim = Whole(2, (1, 100), label="Dimension d")
     correlation = Real(0.9, (-0.999, 0.999), (-0.99, 0.99), "Correlation ρ")
-    q0_mean = q0_mean()
+    q0_mean = Q0_MEAN
     q0_sd = q0_sd(2.0)
 
 
@@ -151,7 +151,7 @@ class FunnelOptions(TargetOptions):
 
     dim = Whole(10, (3, 100), label="Dimension d")
     sd = Real(3.0, (0.1, 3), label="Sd of v")
-    q0_mean = q0_mean()
+    q0_mean = Q0_MEAN
     q0_sd = q0_sd(2.0)
 
 
@@ -278,7 +278,7 @@ class DecoderOptions(TargetOptions):
     """Options of `decoder`."""
 
     target_seed = target_seed(0, "the image x, which is drawn from the decoder")
-    q0_mean = q0_mean()
+    q0_mean = Q0_MEAN
     q0_sd = q0_sd(1.0)
 
 
@@ -376,7 +376,7 @@ class TypedDensityOptions(TargetOptions):
     """
 
     density = Typed("ring", IN_WORDS, "Log density", examples=FORMULAS, basic=True)
-    q0_mean = q0_mean()
+    q0_mean = Q0_MEAN
     q0_sd = q0_sd(2.0)
 
     @property
@@ -503,7 +503,7 @@ class EightSchoolsOptions(TargetOptions):
     """
 
     coordinates = Choice("centred", COORDINATES_OF, "Coordinates")
-    q0_mean = q0_mean()
+    q0_mean = Q0_MEAN
     q0_sd = q0_sd(2.0)
 
 

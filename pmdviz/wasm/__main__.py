@@ -39,7 +39,7 @@ def wrapped(name: str, entry: Entry) -> tuple[Any, types.Type]:
 
     An array is a pointer and its lengths. A returned array is written to a pointer that comes last.
     """
-    kernel, sizes, flat = entry.function, dict(entry.tuples), []
+    kernel, flat = entry.function, list[str]()
     parameters: list[str] = []
     kinds: list[types.Type] = []
     for place, word in enumerate(entry.words):
@@ -47,11 +47,7 @@ def wrapped(name: str, entry: Entry) -> tuple[Any, types.Type]:
         flat.append(text)
         parameters += names
         kinds += ctypes
-    arguments, at = [], 0
-    while at < len(flat):
-        size = sizes.get(at, 0)
-        arguments.append(f"({', '.join(flat[at : at + size])},)" if size else flat[at])
-        at += size or 1
+    arguments = [f"({', '.join(group)},)" if len(group) > 1 else group[0] for group in entry.grouped(flat)]
     kernel.compile(entry.signature())
     returned = kernel.overloads[entry.signature()].signature.return_type
     body = [f"found = kernel({', '.join(arguments)})"]

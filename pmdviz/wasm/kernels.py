@@ -10,9 +10,9 @@ import ast
 import hashlib
 import inspect
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numba import types
@@ -31,7 +31,7 @@ HIGH, LOW = np.uint64(2549297995355413924), np.uint64(4865540595714422341)  # of
 MASK, HALF, ONE, ZERO = np.uint64(0xFFFFFFFF), np.uint64(32), np.uint64(1), np.uint64(0)
 ROTATE, WHOLE = np.uint64(58), np.uint64(63)
 MANTISSA, LEFT = np.uint64(0x000FFFFFFFFFFFFF), np.uint64(11)
-BYTE, NINE, EIGHT = np.uint64(0xFF), np.uint64(9), np.uint64(8)
+BYTE, EIGHT = np.uint64(0xFF), np.uint64(8)
 TWO_53 = 1.0 / 9007199254740992.0
 
 
@@ -158,7 +158,8 @@ def _interval(stream, most):
 # The table.
 
 KINDS = {"f8": types.float64, "f4": types.float32, "i8": types.int64, "u8": types.uint64, "b1": types.boolean}
-THREE, FOUR = "f8 f8 f8", "f8 f8 f8 f8"
+
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -174,24 +175,17 @@ class Entry:
         """One word an argument."""
         return self.arguments.split()
 
-    def is_out(self, place: int) -> bool:
-        """Whether the kernel writes to this argument."""
-        return self.words[place].startswith(">")
-
-    def types(self) -> list[Type]:
-        """The arguments' types, for a tuple one by one."""
-        return [type_of(word) for word in self.words]
+    def grouped(self, flat: Sequence[Part]) -> Iterator[Sequence[Part]]:
+        """The arguments one by one, those of a tuple together."""
+        sizes, at = dict(self.tuples), 0
+        while at < len(flat):
+            yield flat[at : at + sizes.get(at, 1)]
+            at += sizes.get(at, 1)
 
     def signature(self) -> tuple[Type, ...]:
         """The types as the kernel takes them."""
-        found, flat = [], self.types()
-        sizes = dict(self.tuples)
-        at = 0
-        while at < len(flat):
-            size = sizes.get(at, 0)
-            found.append(types.UniTuple(flat[at], size) if size else flat[at])
-            at += size or 1
-        return tuple(found)
+        groups = self.grouped([type_of(word) for word in self.words])
+        return tuple(types.UniTuple(kind, 1 + len(rest)) if rest else kind for kind, *rest in groups)
 
 
 def type_of(word: str) -> Type:

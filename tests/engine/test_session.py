@@ -27,7 +27,7 @@ def test_a_frame_says_where_it_stands():
     s = session()
     first, frame = s.frame, s.advance(3)
     assert (first.iteration, first.visited, first.info, first.budget, first.num_data) == (0, 0, None, 200, 20)
-    assert (frame.iteration, frame.visited, frame.info.visited) == (3, 15, 5) and frame is s.frame
+    assert (frame.iteration, frame.visited, frame.info.cost.visited) == (3, 15, 5) and frame is s.frame
     assert frame.density_evaluations == 15 * 20 and frame.gradient_evaluations == 0
     assert frame.seconds > first.seconds == 0.0
     run = s.run

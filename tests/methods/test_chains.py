@@ -17,7 +17,6 @@ from pmdviz.methods.mcmc.hmc import acceptance, trajectory
 from pmdviz.methods.mcmc.random_walk import wanted_acceptance
 from pmdviz.methods.mcmc.sgld import SGLDState
 from pmdviz.methods.nuts import Asked, Motion, Point, Tree, grown, turns
-from pmdviz.methods.step import no_paths
 from pmdviz.targets import make_target
 from tests.support.engine import CountingTarget, advanced, compiled_targets, digest, drive, sized_targets, told
 from tests.support.tables import looped
@@ -206,7 +205,7 @@ def steps(name, target, given):
             target.grad_log_joint(theta[None], batch)[0],
         )
         state, info = method.step(np.random.default_rng(t), state, target, batch, knobs)
-        assert (info.visited, info.gradient_evaluations) == (5, 5)
+        assert (info.cost.visited, info.cost.gradient_evaluations) == (5, 5)
         yield state, info, gradient, noise, theta
 
 
@@ -304,7 +303,7 @@ def test_a_run_is_the_same_however_far_it_leaps(method, given):
     assert all_draws(in_sevens).tobytes() == all_draws(at_once).tobytes()
     frame, *others = (session.frame for session in sessions)
     for other in others:  # a leap does not keep the trajectory of its last step
-        assert told(other.info._replace(paths=no_paths)) == told(frame.info._replace(paths=no_paths))
+        assert told(other.info._replace(paths=dict)) == told(frame.info._replace(paths=dict))
         assert other.gradient_evaluations == frame.gradient_evaluations
         assert other.density_evaluations == frame.density_evaluations
     assert (frame.gradient_evaluations > 0) == ("gradient" in METHODS[method].requires)

@@ -109,17 +109,17 @@ CHECKS = {"particles": check_particles, "chain": check_chain, "structured": chec
 
 def check_info(info, method, densities):
     assert isinstance(info, StepInfo) and info.words and "\n" not in info.words
-    assert info.visited >= 0 and info.zero_weight >= 0
+    assert info.cost.visited >= 0 and info.scalars.get("zero_weight", 0) >= 0
     assert {event.kind for event in info.events} <= {*method.marks}
     assert info.step_size is None or 0 < info.step_size <= MAX_STEP.get(method.name, 1e300)
     density = next(iter(densities.values()))
     if method.family not in ("particles", "structured"):
-        assert info.ess is None and info.rejuvenated == ""
-    elif info.ess is None:  # a method without weights
+        assert info.scalars.get("ess_before") is None and info.rejuvenated == ""
+    elif info.scalars.get("ess_before") is None:  # a method without weights
         assert len(np.unique(density.log_weights)) == 1
     else:
-        assert 1 - 1e-9 <= info.ess <= len(density.particles) * (1 + 1e-9)
-        assert info.ess == pytest.approx(effective_sample_size(density.log_weights))
+        assert 1 - 1e-9 <= info.scalars.get("ess_before") <= len(density.particles) * (1 + 1e-9)
+        assert info.scalars.get("ess_before") == pytest.approx(effective_sample_size(density.log_weights))
 
 
 def steps_are_as_declared(method, name, given):
@@ -144,7 +144,7 @@ def steps_are_as_declared(method, name, given):
         frozen(after)
         assert bits(state) == before and np.array_equal(batch, data), "a step changed its input"
         check_info(info, method, densities)
-        assert info.visited == len(batch) or method.name != "pmd"
+        assert info.cost.visited == len(batch) or method.name != "pmd"
         first, then = (next(iter(each.values())) for each in (densities, method.densities(after, knobs, target)))
         same = len(first.particles) == len(then.particles)
         assert same or info.rejuvenated or method.family == "chain", "another number of particles"
@@ -152,9 +152,9 @@ def steps_are_as_declared(method, name, given):
         again += len(batch) if method.name in BOTH_AT_ONCE else 0
         made = target.pairs - pairs  # of one theta, row by row, where it comes with the gradient in one pass
         shared = made if given.get("one_pass") else 0
-        assert info.visited == target.rows - asked - again - shared
-        assert info.density_evaluations == made - shared
-        assert info.gradient_evaluations == target.gradient_pairs - gradient_pairs
+        assert info.cost.visited == target.rows - asked - again - shared
+        assert info.cost.density_evaluations == made - shared
+        assert info.cost.gradient_evaluations == target.gradient_pairs - gradient_pairs
         state = after
     assert k >= (1 if target.data is None or method.name in ONE_VISIT else 4), "a method may end, but not at once"
 

@@ -102,7 +102,7 @@ def test_another_particle_count_forces_a_rejuvenation(policy, m):
     frame = session.advance()
     assert frame.particles.shape == (m, 2) and session.pending == {}
     assert frame.info.rejuvenated == ("at every step, " if policy == "always" else "") + f"particles 72 → {m}"
-    assert frame.info.density_evaluations == m * frame.info.visited
+    assert frame.info.cost.density_evaluations == m * frame.info.cost.visited
 
 
 def drawn(session, steps):

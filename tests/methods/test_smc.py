@@ -192,7 +192,7 @@ def test_particles_of_weight_0_are_counted_and_log_z_is_right():
         sample_prior=lambda rng, n: rng.random((n, 1)), data=None, dim=1, name="elsewhere", bounds=[(0.0, 3.0)],
     )  # fmt: skip
     frames = [advanced("ais", target=target, seed=k, num_particles=40, num_temperatures=5).frame for k in range(30)]
-    assert all(5 < frame.info.zero_weight < 35 for frame in frames)
+    assert all(5 < frame.info.scalars["zero_weight"] < 35 for frame in frames)
     found = [np.exp(frame.metrics["log_z"]) for frame in frames]
     assert abs(errors_from(found, np.exp(-0.5) - np.exp(-1))) < 4
 
@@ -206,7 +206,7 @@ def test_without_gradients_walks_are_those_of_ais():
         state = method.init(rng, target, knobs)
         while not method.ended(state, knobs, target):
             state, info = method.step(rng, state, target, target.data_rows, knobs)
-            assert info.gradient_evaluations == 0 and 0 < info.density_evaluations <= 2 * 52 * 6
+            assert info.cost.gradient_evaluations == 0 and 0 < info.cost.density_evaluations <= 2 * 52 * 6
         states.append((state.walkers.points, state.log_weights))
     for found in states[1:]:
         for one, other in zip(found, states[0], strict=True):

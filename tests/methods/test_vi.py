@@ -270,8 +270,8 @@ def test_a_step_is_the_mean_over_others_one_block_after_the_other(grouping, bloc
         theta[:, block] += 0.025 * slopes + np.sqrt(0.05) * rng.standard_normal(slopes.shape, np.float32)
     np.testing.assert_allclose(after.particles, theta, atol=1e-7)
     np.testing.assert_allclose(sum(info.terms.values()), after.particles - state.particles, atol=1e-12)
-    assert info.visited == 30 and info.gradient_evaluations == 20 * 6 * len(blocks) * 30
-    assert info.density_evaluations == 20 * 30, "the lower bound, at the first step"
+    assert info.cost.visited == 30 and info.cost.gradient_evaluations == 20 * 6 * len(blocks) * 30
+    assert info.cost.density_evaluations == 20 * 30, "the lower bound, at the first step"
 
 
 def test_a_run_ends_where_its_bound_has_stalled_which_is_its_formula():
@@ -286,7 +286,7 @@ def test_a_run_ends_where_its_bound_has_stalled_which_is_its_formula():
     for k in range(11):
         frame = session.advance(1)
         found.append(frame.info.scalars["stopping_bound"])
-        assert (frame.info.density_evaluations > 0) == (k % BOUND_EVERY == 0)
+        assert (frame.info.cost.density_evaluations > 0) == (k % BOUND_EVERY == 0)
         if k % BOUND_EVERY == 0:
             constant = -4 * np.log(2 * np.sqrt(2 * np.pi)) + np.log(50)
             assert found[-1] == pytest.approx(log_joint(frame.target)(frame.particles).mean() + constant, rel=1e-10)
@@ -298,7 +298,7 @@ def test_the_work_follows_the_number_of_blocks():
     single, joint = (PMFVB.Knobs.checked({"grouping": grouping}) for grouping in ("single", "joint"))
     assert single.work_on(target).gradients == 20 * 10 * m and joint.work_on(target).gradients == m
     session = vb_run(2, "gmm", options={"dim": 20}, grouping="single")
-    assert session.frame.info.gradient_evaluations == single.work_on(target).gradients
+    assert session.frame.info.cost.gradient_evaluations == single.work_on(target).gradients
     assert step_seconds(single, target) > 5 * step_seconds(single, make_target("gmm", dim=2))
 
 
@@ -351,7 +351,7 @@ def test_a_step_is_algorithm_2(drift, response):
         np.testing.assert_allclose(after.first, first, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(after.second, second, rtol=1e-8, atol=1e-8)
         np.testing.assert_allclose(after.scale_rates, rates)
-        assert info.gradient_evaluations == 2 * 6 * 20 and info.visited == 20
+        assert info.cost.gradient_evaluations == 2 * 6 * 20 and info.cost.visited == 20
         state = after
 
 
@@ -398,7 +398,7 @@ def test_each_net_learns_from_a_bootstrap_sample_by_adam_at_the_states():
             move = first / (1 - 0.9**t) / (np.sqrt(second / (1 - 0.99**t)) + 1e-8)
             np.testing.assert_allclose(after.latent[i], np.clip(state.latent[i] + 0.05 * move, -1, 1), atol=1e-12)
         np.testing.assert_array_equal(after.particles, np.where(after.latent >= 0, 1.0, -1.0))
-        assert info.visited == info.gradient_evaluations == 60
+        assert info.cost.visited == info.cost.gradient_evaluations == 60
         state = after
     rows = binary_set_up()[2].rows
     assert rows.shape == (3, 50) and rows.min() >= 0 and rows.max() < 50
