@@ -195,7 +195,7 @@ VARIED: dict[str, Varied] = {
 
 
 def planned_runs(target: str, strategy: str, varied: str) -> tuple[Recipe, dict[str, list[Value]]]:
-    """The recipe and the settings varied together. Batches: a twentieth of the data.
+    """The recipe and the settings varied together; a batch has a twentieth of the data.
 
     Raises InputError for a target without an exact posterior on a grid.
     """

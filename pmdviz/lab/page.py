@@ -338,7 +338,7 @@ class LivePage(Page, Generic[Shown]):
         self.live.play(True)
 
     def _visit(self, place: int, roughly: bool = False) -> None:
-        """Go to another moment of what was run so far; of several that wait only to the newest."""
+        """Go to another moment of the run so far; of several that wait only to the newest."""
         self.paused("going to a moment", methodcaller("visit", place, roughly), newest_only=True)
 
     def newest(self, what: str, name: str) -> Callable[[Any], None]:

@@ -278,7 +278,7 @@ class Topics(Target[TopicsOptions]):
         return Conditionals(np.empty((m, 0)), np.empty((m, 0)), natural, prior, prior.copy())
 
     def tilted(self, rng: Rng, given: Conditionals, batch: Array, kept: float, power: float) -> Tilted:
-        """The topics of the batch's words are drawn, given those of each particle."""
+        """The topics of the batch's words are drawn, given the topics of each particle."""
         o, seeds = self.options, seeds_of(rng, len(given.natural), len(batch))
         documents = self.documents(batch).sparse
         natural, partitions, base = tilted(given.natural, documents, seeds, o.alpha, o.beta, kept, power, SWEEPS)

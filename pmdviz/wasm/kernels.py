@@ -176,7 +176,7 @@ class Entry:
         return self.arguments.split()
 
     def grouped(self, flat: Sequence[Part]) -> Iterator[Sequence[Part]]:
-        """The arguments one by one, those of a tuple together."""
+        """The arguments one by one; a tuple's come together."""
         sizes, at = dict(self.tuples), 0
         while at < len(flat):
             yield flat[at : at + sizes.get(at, 1)]

@@ -71,7 +71,7 @@ def test_the_exact_average_of_mixtures_is_that_of_gauss_and_hermite():
             weights.append(np.log(share) + log_masses)
     best = machines.model.fit(np.concatenate(points), np.concatenate(weights), machines.first).params
     drawn = bootstrap(machines, 2000, 0)
-    far = [distance(one(machines, drawn).params, best) for one in (combine.naive, combine.weighted)]
+    far = [distance(one.params, best) for one in (drawn.naive, combine.weighted(machines, drawn))]
     near = distance(combine.exact(machines).params, best)
     assert near < 0.05 * far[1] < 0.05 * far[0], (near, far)
 

@@ -118,7 +118,7 @@ def test_each_chain_of_a_pool_steps_as_one_alone_and_the_judged_draws_of_all_are
         alone = [state for state, _ in moved]
         assert all(np.array_equal(one.newer, other.newer) for one, other in zip(pool.chains, alone, strict=True))
         for name in ("visited", "density_evaluations", "gradient_evaluations"):
-            assert getattr(info, name) == sum(getattr(each, name) for _, each in moved)
+            assert getattr(info.cost, name) == sum(getattr(each.cost, name) for _, each in moved)
         assert all(len(term) == 3 for term in info.terms.values()) and info.words.startswith("3 chains")
     frame = advanced(method, 20, num_chains=4, burn_in=0.5, thinning=2).frame
     each = [judged_draws_of(chain, frame.knobs) for chain in frame.state.chains]

@@ -192,7 +192,7 @@ def test_slopes_and_traces_are_those_of_the_values(target, beta):
     near, h = Tempered(made, made.data[:10], beta, 0.1 * np.ones(made.dim)), 1e-4
     z = np.random.default_rng(0).normal(size=(5, made.dim))
     slopes, traces = near.slopes_and_traces(z)
-    assert near.visited == 10 and near.gradient_evaluations == 5 * 10 * (1 + 2 * made.dim)
+    assert near.cost.visited == 10 and near.cost.gradient_evaluations == 5 * 10 * (1 + 2 * made.dim)
     second = np.zeros(5)
     for i, e in enumerate(h * np.eye(made.dim)):
         ahead, here, behind = near.values(z + e), near.values(z), near.values(z - e)

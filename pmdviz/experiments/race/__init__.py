@@ -77,7 +77,7 @@ def _summed(label: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def in_one_mode(masses: Sequence[list[float] | None]) -> int | None:
-    """How many runs have their mass in one basin, by their `mode_masses`; None where there are no several modes."""
+    """How many runs have their mass in one basin, by their `mode_masses`; None without several modes."""
     if not all(one is not None and len(one) > 1 for one in masses):
         return None
     return sum(sum(one) > 0 and max(one) > ONE_MODE * sum(one) for one in masses)

@@ -284,7 +284,7 @@ class ExportPanel:
     name : str
         Of the file.
     looks : type
-        Its options: those of a run or of a race.
+        Its options are for a run or for a race.
     """
 
     def __init__(
