@@ -107,7 +107,7 @@ def test_first_words_tabs_of_their_own_a_closed_tab_and_the_end(browser, tmp_pat
         page.clock.install()
         page.goto(server.url)
         page.clock.run_for(21_000)
-        page.get_by_text("scripts could not be loaded").wait_for()
+        page.get_by_text("scripts take long to load").wait_for()
         page.close()
         lab = Lab(browser, server.url)
         lab.endless()
