@@ -79,6 +79,8 @@ def docs_arguments(parser: argparse.ArgumentParser) -> None:
 
 def docs(options: argparse.Namespace) -> int:
     """Build it; returns 1 if a page has a warning. Raises InputError."""
+    if not options.folder:  # before anything that a build needs
+        raise InputError("docs needs the name of a folder; got ''")
     if options.builder not in BUILDERS:
         raise unknown("builder of docs:", options.builder, BUILDERS)
     names, settings = chosen(options.gallery), folder_with("docs", "conf.py")
