@@ -5,14 +5,14 @@ import numpy as np
 from pmdviz.knobs import Knobs
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact
-from pmdviz.targets.options import data_points, data_seed
+from pmdviz.targets.options import DATA_SEED, data_points
 
 
 class ToyOptions(Knobs):
     kind_words = "option of target 'toy_mean':"
 
     num_data = data_points(60)
-    data_seed = data_seed()
+    data_seed = DATA_SEED
 
 
 class ToyMean(GaussianPrior, Target):
