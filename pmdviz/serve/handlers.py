@@ -28,8 +28,9 @@ from tornado.web import ErrorHandler, Finish, HTTPError, OutputTransform, Reques
 
 from pmdviz.errors import words_of
 from pmdviz.lab.loop import limits
+from pmdviz.lab.loop.task import Bucket
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
-from pmdviz.serve.messages import Bucket, CheckedMessages
+from pmdviz.serve.messages import CheckedMessages
 from pmdviz.serve.server_internals import (
     BokehTornado,
     ServerSession,

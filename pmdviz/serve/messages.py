@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import time
 from collections.abc import Callable, Collection, Mapping
 from inspect import Parameter, signature
 from typing import Any, NamedTuple
@@ -20,6 +19,7 @@ from tornado.ioloop import PeriodicCallback
 
 from pmdviz.files import Json
 from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.loop.task import Bucket
 from pmdviz.serve.server_internals import (
     Message,
     Model,
@@ -264,30 +264,6 @@ def _values(entries: Json) -> list[Json]:
 def _short(words: Json) -> str:
     """A few letters of what came, for a line in a log."""
     return "".join(letter for letter in str(words)[:40] if letter.isprintable()) if isinstance(words, str) else "thing"
-
-
-class Bucket:
-    """`burst` tokens at the start, `rate` more per second until it is full again."""
-
-    def __init__(self, rate: float, burst: float) -> None:
-        self._rate, self._burst, self._left, self._at = rate, burst, burst, time.monotonic()
-
-    def owed(self, cost: float = 1.0) -> float:
-        """Pay `cost`, on credit too: the seconds to wait until the bucket is out of debt."""
-        self._fill()
-        self._left -= cost
-        return max(0.0, -self._left / self._rate)
-
-    def take(self, cost: float = 1.0) -> bool:
-        """Pay `cost` if there is so much; whether it was."""
-        self._fill()
-        paid = self._left >= cost
-        self._left -= cost * paid
-        return paid
-
-    def _fill(self) -> None:
-        now = time.monotonic()
-        self._left, self._at = min(self._burst, self._left + self._rate * (now - self._at)), now
 
 
 # What becomes of a browser's messages: one that no page sends ends its connection.

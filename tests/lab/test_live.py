@@ -140,6 +140,28 @@ async def test_a_moved_slider_never_piles_up_and_has_room_behind_a_key_held_down
         assert "1.09" in bench.ack.shown
 
 
+async def test_who_begins_runs_without_end_waits_for_the_others_on_a_server(monkeypatch):
+    monkeypatch.setattr("pmdviz.lab.loop.live.NEW_RUNS", (0.02, 0.0))
+
+    def dear(runner):
+        end = time.thread_time() + 0.02
+        while time.thread_time() < end:
+            pass
+        return Runner(runner.session.recipe), runner.snapshot()
+
+    async def taken(count):
+        begun, there = time.monotonic(), len(bench.screen.shown)
+        for _ in range(count):
+            bench.live.do("new run", dear)
+        await until(lambda: len(bench.screen.shown) == there + count)
+        return time.monotonic() - begun
+
+    async with running() as bench:
+        alone = await taken(2)
+        monkeypatch.setattr("pmdviz.lab.loop.live.is_served", lambda doc: True)
+        assert await taken(2) >= 1.0 > alone, "0.02 s of CPU at 0.02 s a second"
+
+
 async def test_a_long_job_is_said_with_its_share_and_can_be_cancelled_or_ends_with_the_tab():
     ended = threading.Event()
 

@@ -19,6 +19,7 @@ from tornado.websocket import WebSocketHandler
 import pmdviz.serve.pages  # noqa: F401  all components of all pages
 from pmdviz.lab import Lab
 from pmdviz.lab.loop.frame_sender import Acknowledge
+from pmdviz.lab.loop.task import Bucket
 from pmdviz.serve import messages, server_internals
 from pmdviz.serve.server_internals import PacedStream
 from tests.support.decoding import Decoded
@@ -89,7 +90,7 @@ class Socket(messages.CheckedMessages, Below):
 
     def __init__(self):
         super().__init__()
-        self._messages = messages.Bucket(1e6, 1e6)
+        self._messages = Bucket(1e6, 1e6)
 
     async def say(self, kind, content):
         for part in ({"msgid": "c1", "msgtype": kind}, {}, content):
@@ -162,7 +163,7 @@ async def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
 
     monkeypatch.setattr(messages.asyncio, "sleep", sleep)
     socket = Socket()
-    socket._messages = messages.Bucket(1.0, 2 * messages.COST)
+    socket._messages = Bucket(1.0, 2 * messages.COST)
     for _ in range(4):
         await socket.say("PATCH-DOC", {"events": []})
     assert len(slept) == 2 and slept[1] > slept[0] > 0.9 * messages.COST

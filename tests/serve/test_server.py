@@ -21,9 +21,9 @@ from panel.io.state import set_curdoc
 from pmdviz.cli.main import main
 from pmdviz.errors import InputError, InputWarning
 from pmdviz.knobs import Knobs
+from pmdviz.lab.loop.task import Bucket
 from pmdviz.limits import LIMITS, MOST, check_limits, limit, set_limits, variable
 from pmdviz.serve import handlers, pages, server
-from pmdviz.serve.messages import Bucket
 from pmdviz.serve.server import check_origins, chosen_port
 from pmdviz.serve.server_internals import build_in_thread
 from tests.support.client import Client

@@ -25,7 +25,7 @@ from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.recorded import NeedsKernels, require
 from pmdviz.lab.loop.runner import Runner, Snapshot
-from pmdviz.lab.loop.task import Again, Task, log_failure, pool_for, running_loop
+from pmdviz.lab.loop.task import Again, Bucket, Task, log_failure, pool_for, running_loop
 from pmdviz.lab.panel_internals import is_served, locked
 
 if TYPE_CHECKING:
@@ -168,6 +168,8 @@ BUSY_S = 0.5  # longer work shows its progress
 TURN_S = 2.0  # longer waits for a turn are shown: half a second is usual in a class of thirty
 POLL_S = 0.25  # so often a page that waits for kernels looks whether they are compiled
 MAX_JOBS = 50  # that wait; of a key held down no more are kept
+NEW_RUNS = (0.3, 3.0)  # CPU seconds that the new runs of a served session may take per second, and at once
+DEAREST_S = 1.0  # longer ones are done patiently: they hinder nobody
 
 log = logging.getLogger(__name__)
 
@@ -190,7 +192,8 @@ class Live:
         self._away = False
         self._life = self._living = 0  # how often it was started or stopped; of the task that has the session
         self._seen = True  # whether the page is the one that is shown, of those that the app has
-        self._took = 0.0  # CPU seconds of the last job
+        self._took = self._showing = 0.0  # CPU seconds of the last job, and of its picture
+        self._new_runs = Bucket(*NEW_RUNS)
         self._sent = ack.sent  # frames; a browser can write what the model says
         self._step: Task | None = None  # the job that a thread does
         self._missing: Collection[str] = ()  # groups of kernels that the first job waits for
@@ -402,7 +405,7 @@ class Live:
                 if (job := self._next()) is None:
                     await self._rest()
                     continue
-                snapshot = await self._compute(job)
+                before, snapshot = self.runner, await self._compute(job)
                 self._too_early = True
                 while snapshot is not None and self._too_early:
                     if self._is_being_built:
@@ -410,7 +413,11 @@ class Live:
                     await self._wait_for_ack()
                     self._too_early = False
                     await locked(self._push, snapshot, doc=self._doc)
-                await asyncio.sleep(0)
+                await asyncio.sleep(0.0 if self.runner is before else self._owed())
+
+    def _owed(self) -> float:
+        """Seconds to wait after a new run: a visitor who begins one after the other leaves time for the others."""
+        return self._new_runs.owed(min(self._took, DEAREST_S) + self._showing) if is_served(self._doc) else 0.0
 
     async def _rest(self) -> None:
         """Wait for whatever happens next, or until the next step is due or kernels may be there."""
@@ -501,7 +508,9 @@ class Live:
         if self._is_being_built:
             self._too_early = True
             return
+        began = time.thread_time()
         self.screen.show(snapshot)
         self.ack.update(shown=json.dumps(snapshot.in_force), recorded=self._is_recorded)
         self._sent += 1
         self.ack.sent = self._sent
+        self._showing = time.thread_time() - began
