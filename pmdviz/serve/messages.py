@@ -268,7 +268,7 @@ def _short(words: Json) -> str:
 
 # What becomes of a browser's messages: one that no page sends ends its connection.
 
-MAX_PULLS = 2  # of the whole document by one connection; a page asks once
+MAX_PULLS = 1  # of the whole document by one connection: BokehJS asks when it opens one
 MAX_READY = 3  # times that a page says that it is there
 POLICY = 1008  # by the protocol: a message against the rules
 PARTS = 3  # of a message: header, metadata, content
