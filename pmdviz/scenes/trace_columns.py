@@ -161,10 +161,12 @@ def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[flo
 
 def floor_words(group: Group, known: Mapping[str, float]) -> str:
     """The lines of independent draws in the legend, with their values: at the lines the traces would cross them."""
+    if not known:
+        return INDEPENDENT_DRAWS
     if len(group.metrics) == 1:
         return ", ".join(f"{INDEPENDENT_DRAWS}: {number(value)}" for value in known.values())
     said = (f"{group.metrics[group.floors[name]].title} {number(value)}" for name, value in known.items())
-    return f"{INDEPENDENT_DRAWS}: {', '.join(said)}" if known else ""
+    return f"{INDEPENDENT_DRAWS}: {', '.join(said)}"
 
 
 def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
@@ -283,11 +285,13 @@ def traces_picture(
     standing: Standing = AT_THE_END,
     bands: Bands = MappingProxyType({}),
     seeds: str = "",
+    awaited: bool = False,
 ) -> Picture:
     """The traces of a group against a clock, with floors, and marks on the lower edge.
 
-    The lines share one mapping of columns. Kinds of marks that are `expected` are in the legend from the start. `seeds`
-    is what the `bands` over them are called.
+    The lines share one mapping of columns. Kinds of marks that are `expected` are in the legend from the start, and so
+    are floors that are `awaited`: another legend costs a live page a search through all of its models. `seeds` is what
+    the `bands` over them are called.
     """
     x, y = axes
     columns, reached = trace_columns(history, group.metrics, (y.low, y.high)), known_floors(group, floors)
@@ -295,7 +299,8 @@ def traces_picture(
     legend = {name: group.metrics[name].title for name in names_in(history, group)}
     if standing.name:
         legend["ghost"] = standing.name.removeprefix("the ")
-    if reached:
+    known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
+    if reached or (awaited and known):
         ends, gap = [0.0, x.high, np.nan], np.nan
         heights = [value for floor in reached.values() for value in (floor, floor, gap)]
         look = {"dash": "floor", "width": FLOOR_PX}
@@ -314,7 +319,6 @@ def traces_picture(
     drawn["marks"] = _signs(marks, clock)
     if bands:
         legend[f"band {next(iter(bands))}"] = seeds
-    known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
     words = {"corner": over_words(history, group)} if known else {"middle": UNKNOWN.format(group.title)}
     return Picture(x, y, drawn, legend, about=TRACES_ABOUT, **words)
 

@@ -271,7 +271,7 @@ def page_script() -> str:
 # What Bokeh and the C library do again for every message, page and session: done once, or given back.
 
 
-SWITCH_S = 0.0001  # between threads: with 0.001 those who play get fewer frames while a page is built
+SWITCH_S = 0.001  # between threads: with 0.005 those who play get half as many frames while a page is built
 
 
 def install() -> None:

@@ -341,7 +341,8 @@ class TracesView(PictureFigure):
     ) -> None:
         """Draw a history (equal-length columns), the floors (floor_tv, floor_kl) and the marks of a run.
 
-        The history may be a function of some metrics, where not every row has each of them.
+        The history may be a function of some metrics, where not every row has each of them. A floor that is None is
+        being computed.
         Kinds of marks that are `expected` are in the legend from the start: it does not move while the run plays.
         """
         self._last = history, floors, marks, budget, unit, expected, standing
@@ -363,7 +364,7 @@ class TracesView(PictureFigure):
         happened = {*expected, *(mark.kind for mark in marks)}
         number = len(self._seeds[0].whole) if self._seeds else 0
         seeds = f"middle {SHARE:.0%} of {number} seeds".replace("%", "\u00a0%") if number else ""
-        drawn = floors, marks, happened, standing, self._bands, seeds
+        drawn = floors, marks, happened, standing, self._bands, seeds, not group.floors.keys().isdisjoint(floors)
         made = traced.traces_picture(history, group, self.clock, axes, *drawn)
         middle = made.middle
         if len(history["iteration"]) < 2:

@@ -168,8 +168,8 @@ BUSY_S = 0.5  # longer work shows its progress
 TURN_S = 2.0  # longer waits for a turn are shown: half a second is usual in a class of thirty
 POLL_S = 0.25  # so often a page that waits for kernels looks whether they are compiled
 MAX_JOBS = 50  # that wait; of a key held down no more are kept
-NEW_RUNS = (0.3, 3.0)  # CPU seconds that the new runs of a served session may take per second, and at once
-DEAREST_S = 1.0  # longer ones are done patiently: they hinder nobody
+NEW_RUNS = (0.2, 1.0)  # CPU seconds that the new runs of a served session may take per second, and at once
+DEAREST_S = 1.0  # more is not counted: long work gives way to the work of others
 
 log = logging.getLogger(__name__)
 
@@ -405,7 +405,7 @@ class Live:
                 if (job := self._next()) is None:
                     await self._rest()
                     continue
-                before, snapshot = self.runner, await self._compute(job)
+                runner, snapshot = self.runner, await self._compute(job)
                 self._too_early = True
                 while snapshot is not None and self._too_early:
                     if self._is_being_built:
@@ -413,7 +413,7 @@ class Live:
                     await self._wait_for_ack()
                     self._too_early = False
                     await locked(self._push, snapshot, doc=self._doc)
-                await asyncio.sleep(0.0 if self.runner is before else self._owed())
+                await asyncio.sleep(0.0 if self.runner is runner else self._owed())
 
     def _owed(self) -> float:
         """Seconds to wait after a new run: a visitor who begins one after the other leaves time for the others."""

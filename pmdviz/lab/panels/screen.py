@@ -453,7 +453,7 @@ class Screen(LiveScreen[Snapshot]):
         self._ask()
         if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
             return
-        floors = snapshot.frame.floors
+        floors = snapshot.frame.floors if snapshot.frame.num_draws else {}
         budget = trace_columns.budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
         points, standing = snapshot.points.of, _standing(snapshot)
