@@ -222,6 +222,7 @@ def _besieged(server: Served, name: str, seconds: float) -> dict[str, Any]:
         "frames_per_second_before": statistics.median(before),
         "meanwhile": statistics.median(meanwhile),
         "worst_two_seconds": min(meanwhile),
+        "seconds_below_four_fifths": _longest(meanwhile, 0.8 * statistics.median(before)),
         "mean_after": statistics.mean(_rates(good, stop, stop + AFTER_S)),
         "mb_more_at_most": round(max(memory) - memory[0], 1),
         "mb_more_after": round(server.megabytes() - memory[0], 1),
@@ -236,6 +237,12 @@ def _rates(client: Client, since: float, until: float) -> list[float]:
     """Frames a second in windows of two seconds."""
     edges = [since + k * WINDOW_S for k in range(int((until - since) / WINDOW_S))]
     return [sum(edge <= at < edge + WINDOW_S for at in client.frames) / WINDOW_S for edge in edges]
+
+
+def _longest(rates: list[float], least: float) -> float:
+    """Seconds of the longest stretch of windows that have fewer frames a second."""
+    stretches = itertools.groupby(rates, key=lambda rate: rate < least)
+    return WINDOW_S * max((len([*windows]) for below, windows in stretches if below), default=0)
 
 
 if __name__ == "__main__":
