@@ -119,9 +119,8 @@ class Expression:
             parsed = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             at = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
-            raise InputError(
-                f"invalid expression: {self.text!r} ({error.args[0]}{at}); write one such as {EXAMPLE!r}"
-            ) from None
+            words = f"invalid expression: {self.text!r} ({error.args[0]}{at})"
+            raise InputError(f"{words}; write one such as {EXAMPLE!r}") from None
         return _tree(parsed, self.text, inside=False)
 
     @cached_property
@@ -145,9 +144,7 @@ class Expression:
         except (ZeroDivisionError, OverflowError, ValueError):  # the logarithm of 0
             return None
         except TypeError as error:
-            raise InputError(
-                f"{self.text!r} cannot be computed: {error}; write an expression such as {EXAMPLE!r}"
-            ) from None
+            raise InputError(f"{self.text!r} cannot be computed: {error}; write one such as {EXAMPLE!r}") from None
 
     def holds(self, scope: Scope) -> bool:
         """Whether it is true; not where it is unknown."""
@@ -184,11 +181,6 @@ class Template:
     def names(self) -> frozenset[str]:
         """The names that it uses."""
         return frozenset().union(*(expression.names for _, _, expression in self._parts if expression))
-
-    @property
-    def over_history(self) -> bool:
-        """Whether it is about more than the last frame."""
-        return any(expression.over_history for _, _, expression in self._parts if expression)
 
     def words(self, scope: Scope) -> str:
         """The sentence with its numbers. Raises InputError where one is unknown or its format is none."""
@@ -289,9 +281,8 @@ def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     given = row or {}
     value = given[name] if name in given else scope.value(name)
     if row is not None and name not in row and not scope.constant(name):  # it would be called for every frame
-        raise InputError(
-            f"the history has no {name}: move it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
-        )
+        outside = f"{', '.join(OVER_HISTORY)} and `before`"
+        raise InputError(f"the history has no {name}: move it outside {outside}, of the last frame")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise NotKnown
     return value

@@ -47,7 +47,6 @@ def show_tables(options: argparse.Namespace) -> None:
     print("presets:")
     for name, entry in presets().items():
         print(f"  {name}: {entry['question']}")
-    return None
 
 
 def presets() -> dict[str, Any]:

@@ -107,9 +107,8 @@ def _read(path: str) -> str | bytes:
             raise InputError(f"{shown(path, 200)} is neither a file nor a preset; {WRITE_ONE}") from error
         raise InputError(f"cannot read the recipe {shown(path, 200)}: {error.strerror or error}") from error
     if len(content) > MAX_RECIPE_BYTES:
-        raise InputError(
-            f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes; {WRITE_ONE}"
-        )
+        words = f"is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes"
+        raise InputError(f"{shown(path, 200)} {words}; {WRITE_ONE}")
     return content
 
 
@@ -209,7 +208,6 @@ def run(options: argparse.Namespace) -> None:
     if options.json is not None:
         return write_json(options.json, result)
     print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
-    return None
 
 
 # `pmdviz export`: a run, or a race.

@@ -34,9 +34,7 @@ def folder_with(name: str, form: str) -> Path:
     """
     found = next((place / name for place in (PACKAGE, CHECKOUT) if any((place / name).glob(form))), None)
     if found is None:
-        raise InputError(
-            f"this installation of pmdviz holds no {name}; repair it: pip install --force-reinstall pmdviz"
-        )
+        raise InputError(f"this installation of pmdviz has no {name}; repair it: pip install --force-reinstall pmdviz")
     return found
 
 

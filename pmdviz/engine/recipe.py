@@ -136,8 +136,6 @@ def most_changes() -> int:
 
 def suited(start: MethodKnobs, given: Collection[str], fitted: MethodKnobs) -> MethodKnobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
-    if fitted is start:
-        return start
     after = fitted.as_dict()
     kept = {name: value for name, value in start.as_dict().items() if name in given and value != after[name]}
     return fitted.changed(kept) if kept else fitted
@@ -180,8 +178,6 @@ def checked_changes(
     changes: Iterable[tuple[int, Mapping[str, Raw]]], start: MethodKnobs, way: Method, target: Target
 ) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
-    if isinstance(changes, tuple) and not changes:
-        return ()
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
@@ -711,9 +707,4 @@ def versions() -> dict[str, str]:
     return {"pmdviz": __version__, "numpy": _version("numpy"), "numba": _version("numba")} | machine()
 
 
-@lru_cache
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+_version = lru_cache(metadata.version)

@@ -239,11 +239,9 @@ class Run:
         return self.final.density.cov
 
     def to_frame(self) -> Any:
-        """The history as a pandas DataFrame. Raises ImportError with a cure where pandas is not installed."""
-        try:
-            import pandas
-        except ImportError as error:
-            raise ImportError("Run.to_frame needs pandas: pip install pandas") from error
+        """The history as a pandas DataFrame."""
+        import pandas  # takes half a second
+
         return pandas.DataFrame(self.history)
 
     def to_recipe(self) -> Recipe:

@@ -18,8 +18,8 @@ from pmdviz.engine.session import Session
 from pmdviz.experiments.dimension import EXACT, Dimension
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.files import atomic_write
-from pmdviz.metrics.divergences import modes
 from pmdviz.pictures import Axis
+from pmdviz.presets import lightest_mode
 from pmdviz.scenes.columns import region_lines
 from pmdviz.targets import Target, make_target
 
@@ -507,17 +507,11 @@ def lost_recipe(seed: int) -> Recipe:
     return Recipe("mixture", seed=seed, budget=4000, eta=1.0, n0=10.0, batch_size=20, step_limit=0.0)
 
 
-def mode_masses(frame: Frame) -> tuple[float, float]:
-    """Of the mode that q has least of: its mass in q, and exactly."""
-    found = modes(frame.target)
-    return min(zip(found.masses_of(frame.density), map(float, found.masses), strict=True))
-
-
 def lost() -> Found:
     """The same settings with eight seeds: the ESS and three distances."""
     frames = [frames_at(lost_recipe(seed), [10**9])[0] for seed in SEEDS]
     ess, tv = [frame.metrics["ess"] for frame in frames], [frame.tv for frame in frames]
-    mass, exact = zip(*map(mode_masses, frames), strict=True)
+    mass, exact = zip(*map(lightest_mode, frames), strict=True)
     m, n, batch = len(frames[0].particles), frames[0].num_data, frames[0].knobs.batch_size
     rows = {
         "seed": SEEDS,

@@ -444,12 +444,7 @@ class Model:
         return c - 1 + c * (self.dim + self.covariances.num_params)
 
     def fit(
-        self,
-        points: Array,
-        log_weights: Array | None = None,
-        start: Mixture | None = None,
-        rng: Rng | None = None,
-        most_steps: int = MOST_STEPS,
+        self, points: Array, log_weights: Array | None = None, start: Mixture | None = None, rng: Rng | None = None
     ) -> Fit:
         """Most likely parameters for points (n, d), each counted exp(log_weights) (n,) times; their sum says nothing.
 
@@ -463,7 +458,7 @@ class Model:
         weights /= weights.sum()
         if start is None:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
-        return maximise(points, weights, start, self.covariances, most_steps)
+        return maximise(points, weights, start, self.covariances)
 
     def log_density(self, points: Array, params: Mixture) -> Array:
         """log p(x), (n,), in nats."""
@@ -478,10 +473,6 @@ class Model:
             mine = which == c
             points[mine] = mean + points[mine] @ root.T
         return points
-
-    def coordinates(self, near: Mixture) -> Coordinates:
-        """Coordinates of parameters near some."""
-        return Coordinates(self.covariances, near)
 
     def truth(self, rng: Rng) -> Mixture:
         """Parameters to draw data from, the centres of several components at least NEAREST apart."""
@@ -514,9 +505,10 @@ def fit_by_bic(models: list[Model], points: Array, rng: Rng) -> Fit:
 
     EM is short for the comparison, as components too many settle slowly, and goes on to its end for the chosen one.
     """
-    best, chosen, least, worse = None, None, np.inf, 0
+    best, chosen, least, worse, weights = None, None, np.inf, 0, np.full(len(points), 1 / len(points))
     for model in models:
-        found = model.fit(points, rng=rng, most_steps=SHORT)
+        start = beginning(points, weights, model.components, model.covariances, rng)
+        found = maximise(points, weights, start, model.covariances, SHORT)
         size = model.num_params(len(found.params.shares))
         value = float(size * np.log(len(points)) - 2 * model.log_density(points, found.params).sum())
         worse = 0 if value < least else worse + 1
@@ -638,7 +630,7 @@ def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fi
     """
     machines.check_alike()
     informing = bootstrap.others if fresh else bootstrap.draws
-    (start, note), at = bootstrap.naive, machines.model.coordinates(machines.first)
+    (start, note), at = bootstrap.naive, Coordinates(machines.model.covariances, machines.first)
     drawn, wanted = len(machines.params) * bootstrap.n, machines.model.num_params(machines.components)
     if drawn <= wanted:
         raise NotApplicable(f"{drawn:,} draws in all do not tell the Fisher information of {wanted:,} parameters")
@@ -683,7 +675,7 @@ def _notes(bootstrap: Bootstrap) -> str:
 def linear(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """Mean of the parameters, matched. Raises NotApplicable where they have no counterpart."""
     machines.check_alike()
-    at = machines.model.coordinates(machines.first)
+    at = Coordinates(machines.model.covariances, machines.first)
     params = at.params(np.mean([at.vector(each) for each in machines.params], axis=0))
     return Fit(params, params.fault)
 

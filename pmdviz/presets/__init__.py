@@ -18,6 +18,7 @@ import numpy as np
 import yaml
 
 from pmdviz.densities.chains import rhat
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.engine.run import Run
 from pmdviz.errors import InputError, entry, shown, unknown
@@ -87,9 +88,10 @@ def _words(value: Json, key: str, what: str) -> str:
     return value if value == "" else _text(value, key, what)
 
 
-def _texts(value: Json, key: str, what: str) -> tuple[str, ...]:
+def texts(value: Json, key: str, what: str, kind: str = "a list of texts") -> tuple[str, ...]:
+    """A list of texts, which an error calls `kind`."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise wrong(key, what, "a list of texts", value)
+        raise wrong(key, what, kind, value)
     return tuple(value)
 
 
@@ -153,7 +155,7 @@ def listed(model: type, one: str) -> Kind:
 
 Text = Annotated[str, _text]  # that is not empty
 Words = Annotated[str, _words]  # a text that may be empty
-Texts = Annotated[tuple[str, ...], _texts]
+Texts = Annotated[tuple[str, ...], texts]
 Names = Annotated[Block, names]
 Flag = Annotated[bool, _flag]
 Whole = Annotated[int, _whole]  # above 0
@@ -164,11 +166,11 @@ MaybeTest = Annotated[Expression | None, expression]
 Sentence = Annotated[Template, _sentence]
 
 
-def _lightest(run: Run) -> tuple[float | None, float | None]:
-    """The mass that q has in the mode where it has least, and the exact mass of that mode."""
-    if (found := modes(run.target)) is None:
+def lightest_mode(frame: Frame) -> tuple[float | None, float | None]:
+    """The mass that q has in the mode where it has least, and the exact mass of that mode; None without modes."""
+    if (found := modes(frame.target)) is None:
         return None, None
-    return min(zip(found.masses_of(run.final.density), map(float, found.masses), strict=True))
+    return min(zip(found.masses_of(frame.density), map(float, found.masses), strict=True))
 
 
 def _first_sd(run: Run) -> float | None:
@@ -235,8 +237,8 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "rhat_log_likelihood": _rhat_of("log_likelihood"),
     "mean_square_ratio": _mean_square_ratio,
     "ess_fraction": _ess_fraction,
-    "lightest_mode": lambda run: _lightest(run)[0],
-    "lightest_mode_exact": lambda run: _lightest(run)[1],
+    "lightest_mode": lambda run: lightest_mode(run.final)[0],
+    "lightest_mode_exact": lambda run: lightest_mode(run.final)[1],
     "log_z_above_error": _log_z_above_error,
 }
 FLOOR = "floor_"  # how the names begin of what as many independent draws would get
