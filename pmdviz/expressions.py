@@ -17,20 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown
 
 EXAMPLE = "tv < 0.1"
 LONGEST = 400  # characters: a person reads them
 MOST_POWER = 64
-FUNCTIONS: dict[str, Callable[..., float]] = {
-    "abs": abs,
-    "exp": math.exp,
-    "log": math.log,
-    "max": max,
-    "min": min,
-    "round": round,
-    "sqrt": math.sqrt,
-}
+BY_NAME: list[Callable[..., float]] = [abs, max, min, round, math.exp, math.log, math.sqrt]
+FUNCTIONS = {function.__name__: function for function in BY_NAME}
 Known = bool | float | str  # a value of an expression
 Tree = list[Any]  # [operator or function, Tree, ...], ["name", name] or ["value", value]
 SIGNS = {
@@ -227,8 +220,7 @@ def _tree(node: ast.expr, text: str, inside: bool) -> Tree:
             sides = [_tree(each, text, inside) for each in (left, *rest)]
             return ["and", *map(list, zip([SIGNS[type(op)] for op in ops], sides[:-1], sides[1:], strict=True))]
         case ast.Call(func=ast.Name(id=head), args=parts, keywords=[]):
-            if head not in {*FUNCTIONS, *OVER_HISTORY}:
-                raise unknown("function of an expression", head, [*FUNCTIONS, *OVER_HISTORY])
+            check_known("function of an expression", [head], [*FUNCTIONS, *OVER_HISTORY])
             if head in OVER_HISTORY and (inside or len(parts) != 1):
                 words = f"{head}(...) takes one expression without another function over the history"
                 raise InputError(f"{words}; got {text!r}")

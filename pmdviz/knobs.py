@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 import numpy as np
 
 from pmdviz.data.files import SUFFIXES_IN_WORDS, names_file, pinned
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown, unknown
 from pmdviz.files import Json
 from pmdviz.formulas import Formula
 
@@ -177,6 +177,15 @@ def whole_number(raw: Raw) -> int | None:
     return int(value) if value is not None and value.is_integer() else None
 
 
+def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
+    """`value` as a whole number within its bounds. Raises InputError."""
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
+        words = f"must be a whole number at least {low:,} and at most {high:,}; got {shown(value)}"
+        raise InputError(f"{what} {words}", what)
+    return number
+
+
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
     if isinstance(raw, str) and (raw in spec.choices or (spec.more is not None and raw in spec.more())):
         return raw
@@ -323,9 +332,7 @@ class Knobs:
     def replaced(self, /, **values: Raw) -> Self:
         """These knobs with some changed to values as they come from outside. Raises InputError."""
         specs = self.specs()
-        for name in values:
-            if name not in specs:
-                raise unknown(self.kind_words, name, specs)
+        check_known(self.kind_words, values, specs)
         return self.changed({name: specs[name].parse(raw) for name, raw in values.items()})
 
     def changed(self, /, values: Mapping[str, Value]) -> Self:
@@ -374,14 +381,10 @@ def table(knobs: type[Knobs]) -> list[dict[str, Value | list[Value] | None]]:
     """
     return [
         {
-            "name": s.name,
-            "label": s.label,
-            "default": s.default,
+            **{part: getattr(s, part) for part in ("name", "label", "default", "unit", "help")},
             "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
             "inclusive": list(s.inclusive) if s.bounds else None,
             "values": _explained(s),
-            "unit": s.unit,
-            "help": s.help,
             "acts": ACTS[s.acts],
         }
         for s in knobs.specs().values()

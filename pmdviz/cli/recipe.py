@@ -90,9 +90,8 @@ def _parts(options: argparse.Namespace) -> dict[str, Any]:
 def given_recipe_alone(options: argparse.Namespace) -> None:
     """Raise InputError where options are given in addition to a recipe file."""
     if _parts(options) or options.knob or options.target_option:
-        raise InputError(
-            "a recipe file holds all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
-        )
+        words = "leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+        raise InputError(f"a recipe file holds all of the run; {words}")
 
 
 def _read(path: str) -> str | bytes:

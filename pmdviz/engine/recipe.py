@@ -18,11 +18,11 @@ from types import EllipsisType
 from typing import Any, Self
 
 from pmdviz.data.tables import Table, holding, packed, packed_text
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
-from pmdviz.knobs import Knobs, Raw, Value, whole_number
+from pmdviz.knobs import Knobs, Raw, Value, checked_whole
 from pmdviz.methods import Method, MethodKnobs, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
@@ -210,9 +210,7 @@ def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> M
     """`plain` if it is an object of these keys, the first of them its format; raises InputError otherwise."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; got {shown(plain)}")
-    for key in plain:
-        if key not in keys:
-            raise unknown(key_of, key, keys)
+    check_known(key_of, plain, keys)
     given = plain.get(keys[0], FORMAT)
     if type(given) is not int or given != FORMAT:
         raise other_format(what, given)
@@ -237,15 +235,6 @@ def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(map(isinstance, value, repeat(str))):
         raise InputError(f"{what} must be an object of names and values; got {shown(value)}")
     return value
-
-
-def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
-    """`value` as a whole number within its bounds. Raises InputError."""
-    number = whole_number(value)
-    if number is None or not low <= number <= high:
-        words = f"must be a whole number at least {low:,} and at most {high:,}; got {shown(value)}"
-        raise InputError(f"{what} {words}", what)
-    return number
 
 
 def json_value(text: str | bytes) -> Json:
@@ -435,9 +424,7 @@ class Recipe(Portable):
         parts |= {"target": self.custom or self.target, "target_options": {} if self.custom else self.target_options}
         same_method = values.get("method", self.method) == self.method
         given = _named_knobs(values.get("method", self.method), values.pop("knobs", {}))
-        for name in values:
-            if name not in (*parts, "made_with"):
-                raise unknown("part of a recipe", name, [*parts, "made_with", "knobs"])
+        check_known("part of a recipe", values, [*parts, "made_with", "knobs"])
         knobs = {**(self.knobs if same_method else {}), **given}
         return Recipe(**{**parts, **values, **knobs})
 
@@ -588,9 +575,7 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
 def _named_knobs(method: str, given: Raw) -> Mapping[str, Raw]:
     """`given` if it names knobs of the method alone: none may pass for a part of the recipe. Raises InputError."""
     knobs, known = mapping("knobs", given), find_method(method).Knobs
-    for name in knobs:
-        if name not in known.specs():
-            raise unknown(known.kind_words, name, known.specs())
+    check_known(known.kind_words, knobs, known.specs())
     return knobs
 
 

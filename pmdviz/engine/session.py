@@ -16,9 +16,8 @@ from pmdviz.engine.run import History, Run, is_due, next_due
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Raw, Value
-from pmdviz.methods import Method, MethodKnobs, StepBlock
+from pmdviz.methods import MethodKnobs, StepBlock
 from pmdviz.methods.base import frozen
-from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
 
@@ -198,10 +197,6 @@ class Session:
         self._kept = Checkpoints(self._memory_cap)
         self.frame: Frame = frame
         self._measure()
-
-    recipe: Recipe
-    method: Method
-    target: Target
 
     def copy(self) -> Session:
         """An independent session at the same iteration and with the same past."""

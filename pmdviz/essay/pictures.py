@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import normalise
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -118,8 +119,7 @@ STEPS, GAMMA, SETTLED, REACH = 400, 0.1, 100, 6.0
 
 def normalised(log_density: np.ndarray) -> np.ndarray:
     """A log density on GRID whose exponential has the integral 1."""
-    peak = log_density.max()
-    return log_density - peak - np.log(np.exp(log_density - peak).sum() * CELL)
+    return normalise(log_density) - np.log(CELL)
 
 
 def normal(mean: float, variance: float) -> np.ndarray:
@@ -339,12 +339,8 @@ def price_recipe(gamma: float, policy: str = "always", **knobs: Any) -> Recipe:
 
 def frames_at(recipe: Recipe, iterations: list[int]) -> list[Frame]:
     """The frames of a run after so many steps each."""
-    session, found = Session(recipe, metrics_every=10**9), []
-    for iteration in iterations:
-        if more := iteration - session.frame.iteration:
-            session.advance(more)
-        found.append(session.frame)
-    return found
+    session = Session(recipe, metrics_every=10**9)
+    return [session.seek(iteration) for iteration in iterations]
 
 
 def regions(frame: Frame) -> dict[str, np.ndarray]:

@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from pmdviz.densities.density import normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.methods.stein import log_mean
@@ -59,12 +60,6 @@ def log_joint(points: Array, mixture: Mixture) -> Array:
         found[:, c] -= np.log(np.diag(root)).sum() + 0.5 * len(mean) * LOG_2PI
     with np.errstate(divide="ignore"):
         return found + np.log(mixture.shares)
-
-
-def log_sum(log_terms: Array) -> Array:
-    """log sum exp over the last axis, (n, c) -> (n,)."""
-    top = log_terms.max(axis=-1)
-    return top + np.log(np.exp(log_terms - top[..., None]).sum(axis=-1))
 
 
 def symmetric_kl(one: Mixture, other: Mixture) -> Array:
@@ -294,7 +289,7 @@ def responsibilities(points: Array, mixture: Mixture) -> Array:
     if len(mixture.shares) == 1:
         return np.ones((len(points), 1))
     joint = log_joint(points, mixture)
-    return np.exp(joint - log_sum(joint)[:, None])
+    return np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
 
 
 def _moved(before: Mixture, after: Mixture, unit: float) -> float:
@@ -311,7 +306,7 @@ def beginning(points: Array, weights: Array, components: int, family: Covariance
     some, share = points[kept], weights[kept] / weights[kept].sum()
     starts = (_around(_centres(some, share, components, rng), some, family) for _ in range(TRIALS))
     tried = [maximise(some, share, start, family, TRIAL_STEPS).params for start in starts]
-    return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
+    return max(tried, key=lambda params: float(share @ np.logaddexp.reduce(log_joint(some, params), axis=1)))
 
 
 def _around(centres: Array, points: Array, family: Covariances) -> Mixture:
@@ -454,15 +449,14 @@ class Model:
         logs = np.zeros(len(points)) if log_weights is None else log_weights
         if not np.isfinite(logs.max()):
             raise InputError("log weights must be numbers, and one of them finite")
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
+        weights = np.exp(normalise(logs))
         if start is None:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
         return maximise(points, weights, start, self.covariances)
 
     def log_density(self, points: Array, params: Mixture) -> Array:
         """log p(x), (n,), in nats."""
-        return log_sum(log_joint(points, params))
+        return np.logaddexp.reduce(log_joint(points, params), axis=1)
 
     def sample(self, params: Mixture, rng: Rng, n: int) -> Array:
         """Independent draws (n, d), in random order of the components."""

@@ -20,7 +20,7 @@ from pmdviz.densities.density import Density, Grid
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
+from pmdviz.errors import InputError, TargetError, check_known, shown, words_of
 from pmdviz.experiments import checked_seeds, grouped, numbers
 from pmdviz.experiments.race import mode_masses
 from pmdviz.experiments.workers import Row, run_cases
@@ -120,8 +120,7 @@ def chosen_error(error: str | ErrorFunction) -> tuple[str, dict[str, ErrorFuncti
     """
     known = {**ERRORS, **METRICS}
     if isinstance(error, str):
-        if error not in known:
-            raise unknown("error", error, known)
+        check_known("error", [error], known)
         return error, {} if error in ERRORS else {error: partial(_of_metric, error)}
     if not callable(error):
         raise InputError(f"error must be one of {', '.join(known)}, or a function of a frame; got {shown(error)}")
@@ -206,8 +205,7 @@ def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     """The values of one name, parsed by its declaration."""
     method, target = recipe.make_method(), recipe.make_target()
     specs = {**target.Options.specs(), **method.Knobs.specs()}
-    if name != BUDGET and name not in specs:
-        raise unknown("name to vary:", name, [*specs, BUDGET])
+    check_known("name to vary:", [name], [*specs, BUDGET])
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(f"the values of {name} must be a list; got {shown(values)}")
     parse = specs[name].parse if name in specs else lambda raw: checked_whole(BUDGET, raw, 1, 10**12)
@@ -308,9 +306,7 @@ class Sweep:
 
     def column(self, name: str) -> Array:
         """A column of numbers. Raises InputError for an unknown name."""
-        numbers = [key for key, kind in self.kinds.items() if kind is not str]
-        if name not in numbers:
-            raise unknown("column", name, numbers)
+        check_known("column", [name], [key for key, kind in self.kinds.items() if kind is not str])
         return self.rows[name]
 
     def summary(self, y: str | None = None) -> list[Row]:

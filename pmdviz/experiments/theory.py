@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density, Grid, normalise
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import BatchStream
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
@@ -251,16 +251,11 @@ class Convergence(Experiment[ConvergenceKnobs]):
         fit = self.fit(rows, knobs)
         if fit is None:
             return []
-        found: list[Row] = [
-            {"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}
-        ]
-        bounds, dim = self.bounds(knobs), dimension(knobs)
-        found += [{"what": words, "slope": slope} for words, slope in self.guides(knobs)]
-        found += [
-            {"what": f"{each.theorem}, a term alone: {each.words}", "slope": each.exponent(SMOOTHNESS, dim)}
-            for each in bounds
-            if not each.holds(VARIED[knobs.varied].letters)
-        ]
+        bounds, slopes, dim = self.bounds(knobs), self.guides(knobs), dimension(knobs)
+        terms = [each for each in bounds if not each.holds(VARIED[knobs.varied].letters)]
+        slopes += [(f"{each.theorem}, a term alone: {each.words}", each.exponent(SMOOTHNESS, dim)) for each in terms]
+        own = {"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}
+        found = [own, *({"what": words, "slope": slope} for words, slope in slopes)]
         return found if bounds else [*found, {"what": NO_BOUND}]
 
     def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
@@ -347,23 +342,20 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
 
     The run follows the recipe, batch for batch. Raises InputError for another method or target.
     """
-    target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
+    target = recipe.make_target()
     if recipe.method != "pmd":
         raise InputError(f"Theorem 2 is about 'pmd'; give a recipe with method='pmd'; got {recipe.method!r}")
     if target.planar is None:
         raise InputError(f"{NO_GRID}; got {target.name!r}")
-    for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
-    rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
-    state, board = method.init(rng, target, knobs), Board(target)
-    log_q, found = board.log_q(method.density(state, knobs, target)), []
+    session, board = Session(recipe.limited(None), metrics_every=10**9), Board(target)
+    log_q, found = board.log_q(session.frame.density), []
     for _ in range(steps):
-        if state.next_step < 1:
+        if session.frame.state.next_step < 1:
             raise InputError("Theorem 2 is about mirror steps; give a recipe without warm_start")
-        size = method.batch_size(state, knobs, target.num_data)
-        batch = target.data_rows[stream.draw(size, method.batches(state, knobs))]
-        state, info = method.step(rng, state, target, batch, knobs)
-        after = board.log_q(method.density(state, knobs, target))
-        found.append(board.terms(state.iteration, float(info.step_size), log_q, after, batch))
+        frame = session.advance(1)
+        after = board.log_q(frame.method.density(frame.state, frame.knobs, target))
+        batch = target.data_rows[frame.batch_rows]
+        found.append(board.terms(frame.iteration, float(frame.info.step_size), log_q, after, batch))
         log_q = after
     return found
 

@@ -358,7 +358,7 @@ class Descent(Experiment[DescentKnobs]):
         exact = known.exact(np.full(case["dim"], case["distance"]), case["start_sd"] ** 2, total)
         floor, rate, root, rows = known.floor, known.rate, np.sqrt(case["num_particles"]), []
         for t in range(0, total + 1, case["every"]):
-            session.advance(t - session.frame.iteration)
+            session.seek(t)
             row = {"h": case["h"], "seed": case["seed"], "t": t, "time": t * case["h"]}
             bound = floor + rate**t * (exact[0, 0] - floor)
             row |= {"measured": known.measured(session.frame.particles), "exact": exact[t, 0], "bound": bound}

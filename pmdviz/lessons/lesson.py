@@ -14,7 +14,7 @@ from typing import Annotated, Any, NamedTuple
 
 from pmdviz import presets
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, entry, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.expressions import Expression, Scope
 from pmdviz.files import Json
@@ -61,8 +61,8 @@ def side(value: float, right: float, tolerance: float, scale: float = 0.0) -> st
 
 def checked_answer(value: Json, confidence: str, options: Collection[str]) -> Answer:
     """One of the options, or a number where there are none. Raises InputError for any other answer."""
-    if confidence and confidence not in CONFIDENCES:
-        raise unknown("confidence", confidence, CONFIDENCES)
+    if confidence:
+        check_known("confidence", [confidence], CONFIDENCES)
     if options:
         if not isinstance(value, str) or value not in options:
             raise unknown("option", value, options)
@@ -200,9 +200,7 @@ HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all tha
 
 def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
     found = presets.texts(value, key, what, f"a list of some of {', '.join(HIDES)}")
-    for one in found:
-        if one not in HIDES:
-            raise unknown(f"part of the page to hide in {what}", one, HIDES)
+    check_known(f"part of the page to hide in {what}", found, HIDES)
     return found
 
 
@@ -225,7 +223,7 @@ class Race:
 
 def _race(value: Json, key: str, what: str) -> Race:
     parts, what = dict(presets.names(value, key, what)), f"the race of {what}"
-    presets.known_keys(parts, ("entrants", *RACE_PARTS), what)
+    check_known(f"key of {what}", parts, ("entrants", *RACE_PARTS))
     entrants = parts.pop("entrants", None)
     if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
         raise InputError(f"{what} needs `entrants`: name: method, one each; got {shown(entrants)}")
@@ -392,9 +390,7 @@ class Lesson:
 
     def step(self, name: str) -> Step:
         """The step of that name. Raises InputError."""
-        if name not in self.places:
-            raise unknown("step of this lesson", name, self.places)
-        return self.steps[self.places[name]]
+        return self.steps[entry("step of this lesson", name, self.places)]
 
     def following(self, step: Step, option: str = "") -> Step | None:
         """The step after `step`, where `option` of its question was chosen; None at the end."""

@@ -13,7 +13,7 @@ from typing import Any
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError, unknown, words_of
+from pmdviz.errors import InputError, TargetError, entry, words_of
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, faults_of_paths, reached, within
@@ -36,12 +36,11 @@ def begun_with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
     known = controls_of(recipe)
     parts: dict[str, Any] = {"knobs": {}, "target_options": dict(recipe.target_options)}
     for name, value in values.items():
-        if name not in known:
-            raise unknown("control", name, known)
-        if known[name] == name:
+        part = entry("control", name, known)
+        if part == name:
             parts[name] = value
         else:
-            parts[known[name]][name] = value
+            parts[part][name] = value
     return recipe.replaced(**parts)
 
 
@@ -56,7 +55,7 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
     if session.recipe.budget is None:
         raise InputError("a lesson's run needs a budget: without one it has no end")
     for iteration in sorted(later):
-        session.advance(iteration - session.frame.iteration)
+        session.seek(iteration)
         if session.frame.iteration < iteration:
             ends = f"ends after {session.frame.iteration:,} iterations, before the change at iteration {iteration:,}"
             raise InputError(f"the run {ends}; raise its budget, or change the setting earlier")

@@ -21,7 +21,7 @@ from pmdviz.densities.chains import rhat
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, entry, shown, unknown
+from pmdviz.errors import InputError, check_known, entry, shown, unknown
 from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.files import Json
 from pmdviz.knobs import real_number, whole_number
@@ -49,17 +49,10 @@ def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
     if not isinstance(block, Mapping):
         raise InputError(f"{what} must be names and values; got {shown(block)}")
     keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
-    known_keys(block, keys, what)
+    check_known(f"key of {what}", block, keys)
     kinds = _kinds(model)
     asked = {key: each.name for key, each in keys.items() if key in block or _is_needed(each)}
     return model(**{name: kinds[name](block.get(key), key, what) for key, name in asked.items()}, **given)
-
-
-def known_keys(block: Block, names: Iterable[str], what: str) -> None:
-    """Refuse a key that is none of `names`."""
-    for key in block:
-        if key not in names:
-            raise unknown(f"key of {what}", key, names)
 
 
 @cache
@@ -318,11 +311,10 @@ class RaceScope:
         if not self._scopes:
             raise InputError(f"no run is on show here that has {name!r}")
         entrant, dot, measure = name.partition(".")
-        if entrant not in self._scopes:
-            raise unknown("entrant of this race", entrant, self._scopes)
+        scope = entry("entrant of this race", entrant, self._scopes)
         if not dot:
             raise InputError(f"{entrant!r} is an entrant, not a number: give one of its metrics, such as {entrant}.tv")
-        return self._scopes[entrant].value(measure)
+        return scope.value(measure)
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""
