@@ -213,17 +213,9 @@ def _print_sweep(found: Any, result: dict[str, Any]) -> None:
 
 
 def _over(given: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in given:
-        name, equals, values = text.partition("=")
-        if not equals or not name or not values:
-            raise InputError(f"--over takes NAME=VALUE,VALUE,...; got {text!r}")
-        if name in found:
-            raise InputError(f"--over names {name} twice; give all its values at once")
-        found[name] = values.split(",")
-    if not found:
+    if not given:
         raise InputError("sweep needs --over NAME=VALUE,VALUE,..., such as --over num_particles=100,400,1600")
-    return found
+    return {name: values.split(",") for name, values in of_run.pairs("--over", given).items()}
 
 
 def _seeds(text: str) -> int | list[int]:

@@ -20,6 +20,8 @@ MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
 POINTS = 100  # measured frames of each run of a race whose histories are asked for
 OPTION = "an option of the target; repeatable"
+FORM = "NAME=VALUE, such as --knob num_particles=500"
+FORMS = {"--target-option": "NAME=VALUE, such as --target-option num_data=500", "--over": "NAME=VALUE,VALUE,..."}
 WRITE_ONE = "`pmdviz run --json FILE` writes a recipe, `pmdviz list` names the presets"
 
 
@@ -117,8 +119,7 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            example = "num_data=500" if option == "--target-option" else "num_particles=500"
-            raise InputError(f"{option} takes NAME=VALUE, such as {option} {example}; got {text!r}")
+            raise InputError(f"{option} takes {FORMS.get(option, FORM)}; got {text!r}")
         if name in found:
             raise InputError(f"{option} gives {name} twice, {shown(found[name])} and {shown(value)}; give it once")
         found[name] = value

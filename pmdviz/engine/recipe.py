@@ -18,7 +18,7 @@ from types import EllipsisType
 from typing import Any, Self
 
 from pmdviz.data.tables import Table, holding, packed, packed_text
-from pmdviz.errors import InputError, check_known, shown
+from pmdviz.errors import InputError, check_known, entry, shown
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
@@ -553,6 +553,28 @@ class Recipe(Portable):
         """
         endless = self.budget is None
         return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
+
+
+RUN_PARTS = ("seed", "budget")  # what a control may be besides knobs and options of the target
+
+
+def controls_of(recipe: Recipe) -> dict[str, str]:
+    """All that a control may be for a recipe -> the part of the recipe where it stands."""
+    options = dict.fromkeys(recipe.make_target().options.specs(), "target_options")
+    return options | dict.fromkeys(recipe.start_knobs().specs(), "knobs") | {name: name for name in RUN_PARTS}
+
+
+def begun_with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values of controls from its start on. Raises InputError."""
+    known = controls_of(recipe)
+    parts: dict[str, Any] = {"knobs": {}, "target_options": dict(recipe.target_options)}
+    for name, value in values.items():
+        part = entry("control", name, known)
+        if part == name:
+            parts[name] = value
+        else:
+            parts[part][name] = value
+    return recipe.replaced(**parts)
 
 
 def _usual_budget(method: Method, target: Target, knobs: MethodKnobs, unit: str) -> int:

@@ -18,7 +18,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, entry, shown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Raw, real_number
+from pmdviz.knobs import Raw, Real, real_number
 from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.space import Discrete
@@ -151,6 +151,7 @@ def from_density(frame: Frame, rng: Rng) -> Sample:
 
 RULES = ("median", "aggregated")  # of the bandwidth
 MAX_DRAWS = 100_000
+ALPHA = Real(0.05, "(0, 1)", (0.01, 0.2), "Level α", name="alpha")
 
 
 @dataclass(frozen=True, eq=False)
@@ -247,10 +248,8 @@ def test_fit(
     """
     target = get_target(target)
     made = find_test(test, target)
-    level, width = real_number(alpha), checked_bandwidth(bandwidth)
-    if level is None or not 0 < level < 1:
-        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
-    alpha, draws = level, checked_draws(draws, level)
+    alpha, width = ALPHA.parse(alpha), checked_bandwidth(bandwidth)
+    draws = checked_draws(draws, alpha)
     for_sample, for_test = np.random.SeedSequence(checked_whole("seed", seed, 0, MAX_SEED)).spawn(2)
     points, words = sample_of(sample, target, np.random.default_rng(for_sample))
     start = time.perf_counter()

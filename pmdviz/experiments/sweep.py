@@ -18,7 +18,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density, Grid
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, begun_with, checked_whole
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, TargetError, check_known, shown, words_of
 from pmdviz.experiments import checked_seeds, grouped, numbers
@@ -192,10 +192,7 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
 
 
 def _with(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:
-    options = {name: value for name, value in values.items() if name in recipe.target_options}
-    knobs = {name: value for name, value in values.items() if name in recipe.knobs}
-    parts = {"target_options": {**recipe.target_options, **options}} if options else {}
-    made = recipe.replaced(knobs=knobs, **parts, **({BUDGET: values[BUDGET]} if BUDGET in values else {}))
+    made = begun_with(recipe, values)
     if made.budget is None:
         raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
     return made

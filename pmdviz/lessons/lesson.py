@@ -204,7 +204,6 @@ def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
     return found
 
 
-RUN_PARTS = ("seed", "budget")  # what a control or a solution may name besides knobs and options of the target
 RACE_PARTS = ("target", "target_options", "budget", "seeds")
 
 
