@@ -186,16 +186,11 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; got {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
-    made = [(_with(recipe, values), values) for values in varied]
+    made = [(begun_with(recipe, values), values) for values in varied]
+    if any(one.budget is None for one, _ in made):
+        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
     jobs = [Job(one.replaced(seed=seed), values) for one, values in made for seed in chosen]
     return list({job.identity: job for job in jobs}.values())
-
-
-def _with(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:
-    made = begun_with(recipe, values)
-    if made.budget is None:
-        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
-    return made
 
 
 def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:

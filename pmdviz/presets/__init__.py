@@ -191,11 +191,6 @@ def _mean_square_ratio(run: Run) -> float | None:
     return float(len(frame.particles) * off.mean())
 
 
-def _radius(run: Run) -> float:
-    """Mean distance of the draws, or particles, from the origin, in units of theta."""
-    return float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1))
-
-
 def _draws_sd(run: Run) -> float:
     """Sd of the first coordinate of the draws, or particles, themselves: without the kernels of q."""
     weights, first = run.final.weights, run.final.particles[:, 0]
@@ -225,7 +220,8 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "first_mean": lambda run: float(run.final.density.mean[0]),
     "first_sd": _first_sd,
     "draws_sd": _draws_sd,
-    "radius": _radius,
+    # Mean distance of the draws, or particles, from the origin, in units of theta.
+    "radius": lambda run: float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1)),
     "rhat_log_p": _rhat_of("log_joint"),
     "rhat_log_likelihood": _rhat_of("log_likelihood"),
     "mean_square_ratio": _mean_square_ratio,
