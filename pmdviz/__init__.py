@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from pmdviz.api import read_table as read_table
     from pmdviz.api import register_target as register_target
     from pmdviz.api import run as run
-    from pmdviz.api import sweep as sweep
     from pmdviz.api import target as target
-    from pmdviz.api import test_fit as test_fit
     from pmdviz.engine.frame import Frame as Frame
     from pmdviz.engine.recipe import Recipe as Recipe
     from pmdviz.engine.run import Run as Run
@@ -30,10 +28,12 @@ if TYPE_CHECKING:
     from pmdviz.errors import InputWarning as InputWarning
     from pmdviz.errors import TargetError as TargetError
     from pmdviz.experiments.fit_testing import stein_mean as stein_mean
+    from pmdviz.experiments.fit_testing import test_fit as test_fit
     from pmdviz.experiments.race import RaceRecipe as RaceRecipe
     from pmdviz.experiments.race import RaceResult as RaceResult
     from pmdviz.experiments.race import race as race
     from pmdviz.experiments.sweep import Sweep as Sweep
+    from pmdviz.experiments.sweep import sweep as sweep
     from pmdviz.lab import Lab as Lab
     from pmdviz.lab import Race as Race
     from pmdviz.lessons.questions import check as check
@@ -47,13 +47,13 @@ _HOMES = {
     name: home
     for home, names in {
         "pmdviz.api": "RaceResult Run Session custom_target experiment list_experiments list_fit_tests list_methods "
-        "list_targets race read_table register_target run sweep target test_fit",
+        "list_targets race read_table register_target run target",
         "pmdviz.engine.frame": "Frame",
         "pmdviz.engine.recipe": "Recipe",
         "pmdviz.errors": "InputError InputWarning TargetError",
-        "pmdviz.experiments.fit_testing": "stein_mean",
+        "pmdviz.experiments.fit_testing": "stein_mean test_fit",
         "pmdviz.experiments.race": "RaceRecipe",
-        "pmdviz.experiments.sweep": "Sweep",
+        "pmdviz.experiments.sweep": "Sweep sweep",
         "pmdviz.lab": "Lab Race",
         "pmdviz.lessons.questions": "check points report",
         "pmdviz.question_buttons": "Question sealed",

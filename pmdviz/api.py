@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any
@@ -26,12 +26,8 @@ from pmdviz.targets.options import table_of
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import ArrayLike
 
-    from pmdviz.engine.frame import Frame
-    from pmdviz.experiments.fit_testing import FitResult
     from pmdviz.experiments.running import ExperimentResult
-    from pmdviz.experiments.sweep import Sweep
 
 
 def _export(what: Run | RaceResult, path: str | os.PathLike[str], **options: Any) -> Path:
@@ -189,10 +185,8 @@ def run(
     """
     if recipe is None:
         recipe = Recipe(target, method, target_options=target_options, seed=seed, budget=budget, **knobs)
-    elif besides := _besides(
-        knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget
-    ):
-        raise InputError(f"a recipe already holds all of the run; leave out {', '.join(besides)}")
+    elif more := _besides(knobs, target=target, target_options=target_options, method=method, seed=seed, budget=budget):
+        raise InputError(f"a recipe already holds all of the run; leave out {', '.join(more)}")
     if isinstance(recipe, str):
         from pmdviz.presets import find_preset
 
@@ -211,57 +205,6 @@ def run(
     if floor:
         perfect_draws.floor(session.target, session.frame.num_draws, **session.frame.drawn_as)
     return session.run
-
-
-def sweep(
-    recipe: Recipe,
-    over: Mapping[str, Iterable[Any]],
-    *,
-    seeds: int | Iterable[int] = 20,
-    path: str | os.PathLike[str] | None = None,
-    error: str | Callable[[Frame], float] = "tv",
-    together: bool = False,
-    workers: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> Sweep:
-    """Run a recipe for each combination of some values and each seed, in parallel, and measure every run's end.
-
-    Parameters
-    ----------
-    recipe : Recipe
-    over : mapping name -> values
-        Knobs of the method, options of the target, or "budget".
-    seeds : int or iterable
-        So many run seeds, from 0, or the seeds themselves.
-    path : path, optional
-        A table (.parquet, .csv, or no suffix: Parquet where pyarrow is there) into which each run goes as soon as it
-        has ended. Runs that are in it already are not computed again: after a crash, or with more values or seeds, the
-        same call goes on.
-    error : str or function of a Frame
-        What `Sweep.fit` and `Sweep.summary` take: tv, kl_forward, kl_reverse, cross_entropy, bounded (the class of
-        Theorem 5). All of them are measured in any case, a function of your own besides.
-    together : bool
-        Go through the lists side by side instead of through all combinations.
-    workers : int, optional
-        Processes; by default one a core. Inside `joblib.parallel_config` its backend (Dask, Ray, ...) does the work.
-    progress : function (runs done, runs in all)
-        Called after every run and a few times per second. If it raises (KeyboardInterrupt too), the workers stop; the
-        table keeps all finished runs.
-
-    Raises
-    ------
-    InputError
-        A name or value that cannot be used; a table of another sweep, or one that another process is writing.
-
-    Examples
-    --------
-    >>> found = pmdviz.sweep(pmdviz.Recipe("gaussian"), over={"num_particles": [100, 400, 1600]}, seeds=8)
-    >>> found.fit("num_particles", "tv").slope
-    """
-    from pmdviz.experiments.sweep import run_sweep  # joblib takes a tenth of a second
-
-    compile_ahead(recipe.kernel_groups)
-    return run_sweep(recipe, over, seeds, error, together, path=path, workers=workers, progress=progress)
 
 
 def _besides(knobs: Mapping[str, Any], **parts: Any) -> list[str]:
@@ -314,61 +257,3 @@ def experiment(
     from pmdviz.experiments.running import run_experiment  # joblib takes a tenth of a second
 
     return run_experiment(name, knobs, path=path, workers=workers, progress=progress, insist=insist)
-
-
-def test_fit(
-    target: str | Target,
-    sample: ArrayLike | Run | Session | Frame,
-    test: str = "ksd",
-    *,
-    seed: int = 0,
-    alpha: float = 0.05,
-    draws: int = 500,
-    bandwidth: str | float = "median",
-) -> FitResult:
-    """Test whether a sample comes from a target.
-
-    Parameters
-    ----------
-    target : Target or str
-        p; a name means the built-in target at its defaults.
-    sample : array (n, d), Run, Session or Frame
-        An array is taken as independent points. Of a run it is the last frame: draws of chains are thinned by their
-        correlation time, weighted particles are taken with probability w / max w, fitted densities are drawn from;
-        see `note`. At most 1,000 points are tested, a random subset.
-    test : str
-        One of `list_fit_tests()`.
-    seed : int
-        Of the subset and of the null distribution's draws.
-    alpha : float
-        Level: how often a sample of the target itself may be rejected.
-    draws : int
-        m, draws of the null distribution: bootstrap, permutations or simulated counts.
-    bandwidth : "median", "aggregated" or float
-        h of the kernel `exp(-|x - y|^2 / h)`: the squared median distance, several combined at the same level, or a
-        number. Coordinates are in prior sds; latent ones of `gf_ksd` in the sds of p0. `dksd` and `mmd` on states have
-        exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
-        `gf_ksd_rao_blackwell` has h = max(2, d / 4), because there is not a median of latent points.
-
-    Returns
-    -------
-    FitResult
-        `.p_value`, `.rejected`, `.statistic`, `.note`, `.bootstrap`, `.kernel`.
-
-    Raises
-    ------
-    InputError
-        A test that does not apply to the target, fewer than 10 independent points, or points that vary less than
-        independent ones by design (evenly spread draws).
-
-    Examples
-    --------
-    >>> run = pmdviz.run(target="ising", method="gibbs", budget=4000)
-    >>> pmdviz.test_fit(run.target, run, "dksd").p_value
-    """
-    from pmdviz.experiments.fit_testing import tested
-
-    return tested(target, sample, test, seed, alpha, draws, bandwidth)
-
-
-setattr(test_fit, "__test__", False)  # noqa: B010, pytest collects names like this one

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
@@ -83,6 +83,13 @@ def entry(kind: str, name: object, table: Mapping[str, Entry]) -> Entry:
     if not isinstance(name, str) or name not in table:
         raise unknown(kind, name, table)
     return table[name]
+
+
+def check_known(kind: str, given: Iterable[object], valid: Collection[str]) -> None:
+    """Raise InputError for the first name that is none of the valid ones."""
+    for name in given:
+        if name not in valid:
+            raise unknown(kind, name, valid)
 
 
 def unknown(kind: str, name: object, valid: Iterable[str]) -> InputError:

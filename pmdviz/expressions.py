@@ -17,20 +17,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown
 
 EXAMPLE = "tv < 0.1"
 LONGEST = 400  # characters: a person reads them
 MOST_POWER = 64
-FUNCTIONS: dict[str, Callable[..., float]] = {
-    "abs": abs,
-    "exp": math.exp,
-    "log": math.log,
-    "max": max,
-    "min": min,
-    "round": round,
-    "sqrt": math.sqrt,
-}
+BY_NAME: list[Callable[..., float]] = [abs, max, min, round, math.exp, math.log, math.sqrt]
+FUNCTIONS = {function.__name__: function for function in BY_NAME}
 Known = bool | float | str  # a value of an expression
 Tree = list[Any]  # [operator or function, Tree, ...], ["name", name] or ["value", value]
 SIGNS = {
@@ -119,9 +112,8 @@ class Expression:
             parsed = ast.parse(text.strip(), mode="eval").body
         except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
             at = f", column {error.offset}" if isinstance(error, SyntaxError) and error.offset else ""
-            raise InputError(
-                f"invalid expression: {self.text!r} ({error.args[0]}{at}); write one such as {EXAMPLE!r}"
-            ) from None
+            words = f"invalid expression: {self.text!r} ({error.args[0]}{at})"
+            raise InputError(f"{words}; write one such as {EXAMPLE!r}") from None
         return _tree(parsed, self.text, inside=False)
 
     @cached_property
@@ -145,9 +137,7 @@ class Expression:
         except (ZeroDivisionError, OverflowError, ValueError):  # the logarithm of 0
             return None
         except TypeError as error:
-            raise InputError(
-                f"{self.text!r} cannot be computed: {error}; write an expression such as {EXAMPLE!r}"
-            ) from None
+            raise InputError(f"{self.text!r} cannot be computed: {error}; write one such as {EXAMPLE!r}") from None
 
     def holds(self, scope: Scope) -> bool:
         """Whether it is true; not where it is unknown."""
@@ -184,11 +174,6 @@ class Template:
     def names(self) -> frozenset[str]:
         """The names that it uses."""
         return frozenset().union(*(expression.names for _, _, expression in self._parts if expression))
-
-    @property
-    def over_history(self) -> bool:
-        """Whether it is about more than the last frame."""
-        return any(expression.over_history for _, _, expression in self._parts if expression)
 
     def words(self, scope: Scope) -> str:
         """The sentence with its numbers. Raises InputError where one is unknown or its format is none."""
@@ -235,8 +220,7 @@ def _tree(node: ast.expr, text: str, inside: bool) -> Tree:
             sides = [_tree(each, text, inside) for each in (left, *rest)]
             return ["and", *map(list, zip([SIGNS[type(op)] for op in ops], sides[:-1], sides[1:], strict=True))]
         case ast.Call(func=ast.Name(id=head), args=parts, keywords=[]):
-            if head not in {*FUNCTIONS, *OVER_HISTORY}:
-                raise unknown("function of an expression", head, [*FUNCTIONS, *OVER_HISTORY])
+            check_known("function of an expression", [head], [*FUNCTIONS, *OVER_HISTORY])
             if head in OVER_HISTORY and (inside or len(parts) != 1):
                 words = f"{head}(...) takes one expression without another function over the history"
                 raise InputError(f"{words}; got {text!r}")
@@ -289,9 +273,8 @@ def _named(name: str, scope: Scope, row: Mapping[str, float] | None) -> Known:
     given = row or {}
     value = given[name] if name in given else scope.value(name)
     if row is not None and name not in row and not scope.constant(name):  # it would be called for every frame
-        raise InputError(
-            f"the history has no {name}: move it outside {', '.join(OVER_HISTORY)} and `before`, of the last frame"
-        )
+        outside = f"{', '.join(OVER_HISTORY)} and `before`"
+        raise InputError(f"the history has no {name}: move it outside {outside}, of the last frame")
     if value is None or (isinstance(value, float) and math.isnan(value)):
         raise NotKnown
     return value

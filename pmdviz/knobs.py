@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeAlias, TypeV
 import numpy as np
 
 from pmdviz.data.files import SUFFIXES_IN_WORDS, names_file, pinned
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown, unknown
 from pmdviz.files import Json
 from pmdviz.formulas import Formula
 
@@ -54,7 +54,7 @@ class KnobSpec(Generic[T]):
     bounds: tuple[float | None, float | None] | None = None
     inclusive: tuple[bool, bool] = (True, True)
     soft_bounds: tuple[float, float] | None = None  # a slider's range, inside the bounds
-    choices: tuple[str, ...] = ()
+    words: Mapping[str, str] = field(default_factory=dict)  # choice -> what a person reads for it
     name: str = ""  # the attribute's name
     help: str = ""  # a line of the class's docstring
     unit: str = ""
@@ -63,11 +63,20 @@ class KnobSpec(Generic[T]):
     # Other knob -> values of it with which this one matters; one match is enough.
     only_if: Mapping[str, tuple] | None = None
     default_by: tuple[str, Mapping[Value, T]] | None = None
-    words: Mapping[str, str] = field(default_factory=dict)  # what a person reads for each of the choices
     basic: bool = False  # always in sight; a page folds the others away
     examples: Mapping[str, str] = field(default_factory=dict)  # the formula of each choice
     more: Callable[[], Mapping[str, str]] | None = None  # choices that a server adds, with their words
-    declared: Mapping[str, Declared] = field(default_factory=dict, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """An interval as text, and `only_if` as a pair or with values alone, become their usual forms."""
+        put = partial(object.__setattr__, self)
+        put("help", " ".join(self.help.split()))
+        if isinstance(self.bounds, str):
+            put("inclusive", (self.bounds[0] == "[", self.bounds[-1] == "]"))
+            put("bounds", ast.literal_eval(f"({self.bounds[1:-1]})"))
+        if self.only_if is not None:
+            pairs = self.only_if.items() if isinstance(self.only_if, Mapping) else [self.only_if]
+            put("only_if", {other: value if isinstance(value, tuple) else (value,) for other, value in pairs})
 
     def __set_name__(self, owner: type, name: str) -> None:
         object.__setattr__(self, "name", name)
@@ -76,9 +85,14 @@ class KnobSpec(Generic[T]):
 
         def __get__(self, instance: Knobs, owner: type[Knobs]) -> T: ...
 
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """The allowed values of a choice; of other kinds those that have a name."""
+        return tuple(self.words)
+
     def at(self, default: T, **changes: Declared) -> KnobSpec[T]:
-        """The same knob at another default, with these changes."""
-        return _declared(self.kind, (), **dict(self.declared) | {"doc": self.help, "default": default} | changes)
+        """The same knob at another default, with these changes, named as in a declaration."""
+        return replace(self, default=default, **_fields(changes))
 
     def said(self, value: Value) -> str:
         """A value as a page shows it: a choice in its words."""
@@ -163,6 +177,15 @@ def whole_number(raw: Raw) -> int | None:
     return int(value) if value is not None and value.is_integer() else None
 
 
+def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
+    """`value` as a whole number within its bounds. Raises InputError."""
+    number = whole_number(value)
+    if number is None or not low <= number <= high:
+        words = f"must be a whole number at least {low:,} and at most {high:,}; got {shown(value)}"
+        raise InputError(f"{what} {words}", what)
+    return number
+
+
 def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
     if isinstance(raw, str) and (raw in spec.choices or (spec.more is not None and raw in spec.more())):
         return raw
@@ -211,46 +234,20 @@ _PARSERS: dict[str, Callable] = {
 
 
 NUMBER, CHOICES = ("default", "bounds", "softbounds", "label", "unit"), ("default", "choices", "label")
+FIELDS = {"choices": "words", "softbounds": "soft_bounds", "doc": "help"}  # word of a declaration -> field
+
+
+def _fields(declared: Mapping[str, Declared]) -> dict[str, Declared]:
+    return {FIELDS.get(name, name): value for name, value in declared.items()}
 
 
 def _declared(kind: str, order: tuple[str, ...], *given: Declared, **named: Declared) -> KnobSpec:
     """A knob in a class of `Knobs`; positional arguments come in this order.
 
     `choices` says them all: identifier -> the words that a person reads. `examples` of a `Typed` describes each of
-    them. `inclusive_bounds` says whether the ends are allowed.
+    them.
     """
-    declared = dict(zip(order, given, strict=False)) | named
-    return _made(kind, declared, **declared)
-
-
-def _made(
-    kind: str,
-    declared: Mapping[str, Declared],
-    *,
-    choices: Mapping[str, str] | None = None,
-    bounds: tuple[float | None, float | None] | str | None = None,
-    inclusive_bounds: tuple[bool, bool] = (True, True),
-    softbounds: tuple[float, float] | None = None,
-    only_if: Condition | None = None,
-    doc: str = "",
-    **rest: Declared,
-) -> KnobSpec:
-    if isinstance(bounds, str):
-        inclusive_bounds = bounds[0] == "[", bounds[-1] == "]"
-        bounds = ast.literal_eval(f"({bounds[1:-1]})")
-    words = dict(choices or {})
-    return KnobSpec(
-        kind=kind,
-        bounds=bounds,
-        inclusive=inclusive_bounds,
-        soft_bounds=softbounds,
-        choices=tuple(words),
-        words=words,
-        only_if=_conditions(only_if),
-        help=" ".join(doc.split()),
-        declared=declared,
-        **rest,
-    )
+    return KnobSpec(kind=kind, **_fields(dict(zip(order, given, strict=False)) | named))
 
 
 Whole = partial(_declared, "whole", NUMBER)
@@ -260,14 +257,6 @@ Flag = partial(_declared, "flag", ("default", "label"))
 Source = partial(_declared, "source", CHOICES)  # data by a name, or from a person's file (`data.files`)
 Typed = partial(_declared, "formula", CHOICES)  # a formula (`formulas`) by the name of an example, or its text
 A_FILE = "a file"  # in `only_if`: the path of any
-
-
-def _conditions(only_if: Condition | None) -> dict[str, tuple] | None:
-    """The forms that `only_if` may be declared in, as one: a pair (other, value) or a mapping; values alone or many."""
-    if only_if is None:
-        return None
-    pairs = only_if.items() if isinstance(only_if, Mapping) else [only_if]
-    return {other: value if isinstance(value, tuple) else (value,) for other, value in pairs}
 
 
 FIELD = re.compile(r"^(\w+): (.+(?:\n {4}.+)*)", re.MULTILINE)
@@ -343,9 +332,7 @@ class Knobs:
     def replaced(self, /, **values: Raw) -> Self:
         """These knobs with some changed to values as they come from outside. Raises InputError."""
         specs = self.specs()
-        for name in values:
-            if name not in specs:
-                raise unknown(self.kind_words, name, specs)
+        check_known(self.kind_words, values, specs)
         return self.changed({name: specs[name].parse(raw) for name, raw in values.items()})
 
     def changed(self, /, values: Mapping[str, Value]) -> Self:
@@ -394,14 +381,10 @@ def table(knobs: type[Knobs]) -> list[dict[str, Value | list[Value] | None]]:
     """
     return [
         {
-            "name": s.name,
-            "label": s.label,
-            "default": s.default,
+            **{part: getattr(s, part) for part in ("name", "label", "default", "unit", "help")},
             "bounds": list(s.bounds) if s.bounds else (list(s.choices) or None),
             "inclusive": list(s.inclusive) if s.bounds else None,
             "values": _explained(s),
-            "unit": s.unit,
-            "help": s.help,
             "acts": ACTS[s.acts],
         }
         for s in knobs.specs().values()

@@ -8,8 +8,8 @@ import warnings
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from pmdviz.errors import InputError, InputWarning, shown
-from pmdviz.knobs import Raw, whole_number
+from pmdviz.errors import InputWarning
+from pmdviz.knobs import Raw, checked_whole
 
 OTHERS = ("DOCS", "LESSONS", "TARGETS", "THREADS", "WORKER")  # other variables
 MOST = 10**12  # above any sensible limit; without it milliseconds could become infinite
@@ -45,7 +45,7 @@ def variable(name: str) -> str:
 def limit(name: str) -> int | None:
     """The limit of that name in force, or None where there is none. Raises InputError for one that cannot be used."""
     text = os.environ.get(variable(name), "").strip()
-    return _parsed(variable(name), text, LIMITS[name]) if text else None
+    return checked_whole(variable(name), text, LIMITS[name].least, MOST) if text else None
 
 
 def check_limits() -> None:
@@ -66,13 +66,6 @@ def set_limits(given: Mapping[str, Raw]) -> None:
     """Put limits into the environment. Raises InputError for one that cannot be used, also of those there before."""
     for name, bound in LIMITS.items():
         if given.get(name) is not None:
-            os.environ[variable(name)] = str(_parsed(f"--{name.replace('_', '-')}", given[name], bound))
+            flag = f"--{name.replace('_', '-')}"
+            os.environ[variable(name)] = str(checked_whole(flag, given[name], bound.least, MOST))
     check_limits()
-
-
-def _parsed(what: str, raw: Raw, bound: Limit) -> int:
-    number = whole_number(raw)
-    if number is None or not bound.least <= number <= MOST:
-        bounds = f"a whole number at least {bound.least:,} and at most {MOST:,}"
-        raise InputError(f"{what} must be {bounds}; got {shown(raw)}")
-    return number

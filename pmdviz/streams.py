@@ -8,18 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-PURPOSES = (
-    "draws of q",
-    "draws of the reference",
-    "bins",
-    "directions",
-    "check",
-    "modes",
-    "pictures",
-    "box",
-    "rows",
-    "perturbation",
-)
+PURPOSES = "draws of q,draws of the reference,bins,directions,check,modes,pictures,box,rows,perturbation".split(",")
 BRANCH = 2016  # no run has so many children
 
 

@@ -296,7 +296,6 @@ def demos(options: argparse.Namespace) -> None:
         print(f"{demo.position}. {demo.title}: {options.server.rstrip('/')}/{demo_link(name)}")
         print(f"   Say: {demo.text}")
         print(f"   Ask: {_ask(demo).text}")
-    return None
 
 
 def _write_page(file: str, server: str) -> None:

@@ -9,19 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from pmdviz.cli.recipe import (
-    OPTION,
-    add_recipe_arguments,
-    counted_bar,
-    end_bar,
-    given_recipe,
-    pairs,
-    preset,
-    race_in,
-    read_plain,
-    share_bar,
-    write,
-)
+from pmdviz.cli import recipe as of_run
 from pmdviz.errors import InputError
 from pmdviz.files import check_text_path, finite, write_json
 from pmdviz.knobs import whole_number
@@ -42,7 +30,7 @@ def race_arguments(parser: argparse.ArgumentParser) -> None:
         help="a race in JSON; - for standard input; or a preset: its target and budget",
     )
     add("--target", metavar="NAME", help="one of `pmdviz list` (default mixture)")
-    add("--target-option", action="append", default=[], metavar="NAME=VALUE", help=OPTION)
+    add("--target-option", action="append", default=[], metavar="NAME=VALUE", help=of_run.OPTION)
     add("--methods", metavar="LIST", help=f"methods, settings after a colon (default {METHODS})")
     add("--budget", metavar="N", help="observations for each method (default 20,000), or evaluations")
     add("--clock", metavar="UNIT", help="what the budget counts: data (default) or evaluations of the likelihood")
@@ -63,22 +51,22 @@ def _given_race(options: argparse.Namespace) -> Any:
 
     names = ("target", "methods", "budget", "clock", "seeds", "points")
     given = {name: value for name in names if (value := getattr(options, name)) is not None}
-    if options.recipe is not None and preset(options.recipe) is None:
+    if options.recipe is not None and of_run.preset(options.recipe) is None:
         if given or options.target_option:
             flags = ", ".join(f"--{name}" for name in ("target", "target-option", *names[1:]))
             raise InputError(f"a race's file holds all of the race; leave {flags} out")
-        plain = read_plain(options.recipe)
-        race = race_in(plain)
+        plain = of_run.read_plain(options.recipe)
+        race = of_run.race_in(plain)
         if race is None and isinstance(plain, dict) and not {"pmdviz_recipe", "recipe"}.isdisjoint(plain):
             return RaceRecipe.of_runs([Recipe.from_dict(plain)])
         return RaceRecipe.from_dict(plain if race is None else race)
     usual = {"points": 0, "methods": METHODS}
-    if base := preset(options.recipe):
+    if base := of_run.preset(options.recipe):
         if options.target or options.target_option:
             raise InputError("the preset sets the target; leave --target and --target-option out")
         usual |= {"target": base.make_target(), "methods": [base], "budget": base.budget, "clock": base.budget_unit}
     else:
-        usual |= {"target": "mixture", "target_options": pairs("--target-option", options.target_option)}
+        usual |= {"target": "mixture", "target_options": of_run.pairs("--target-option", options.target_option)}
     return RaceRecipe.checked(**usual | given | {"seeds": _seeds(given.get("seeds", "1"))})
 
 
@@ -91,9 +79,9 @@ def race(options: argparse.Namespace) -> None:
     check_text_path(options.json)
     _check_files(options.export, recipe)
     start = time.perf_counter()
-    result = race.race(recipe, progress=share_bar())
+    result = race.race(recipe, progress=of_run.share_bar())
     seconds = time.perf_counter() - start
-    end_bar()
+    of_run.end_bar()
     if options.json is not None:
         plain = {
             "race": recipe.to_dict(),
@@ -110,7 +98,7 @@ def race(options: argparse.Namespace) -> None:
     else:
         print(_race_table(recipe, result.summary))
     for path in options.export:
-        write(result, path, sys.stderr if options.json == "-" else sys.stdout, {})
+        of_run.write(result, path, sys.stderr if options.json == "-" else sys.stdout, {})
 
 
 def _check_files(paths: list[str], recipe: Any) -> None:
@@ -149,7 +137,7 @@ def _word(value: Any) -> str:
 def sweep_arguments(parser: argparse.ArgumentParser) -> None:
     """The command line of `pmdviz sweep`: a recipe, the settings to vary, how often, and where the rows go."""
     add = parser.add_argument
-    add_recipe_arguments(parser)
+    of_run.add_recipe_arguments(parser)
     add("--over", action="append", default=[], metavar="NAME=V1,V2,...", help="settings to vary")
     add("--together", action="store_true", help="pair the lists of several --over, not combine them")
     add("--seeds", default="20", metavar="N", help="so many, or the seeds themselves: 3,5,8 (default 20)")
@@ -161,17 +149,14 @@ def sweep_arguments(parser: argparse.ArgumentParser) -> None:
 
 def sweep(options: argparse.Namespace) -> int:
     """Run the sweep; returns the exit status: 1 where a run could not be computed."""
-    from pmdviz import api
     from pmdviz.engine.recipe import versions
+    from pmdviz.experiments import sweep
 
     check_text_path(options.json)
     over, seeds = _over(options.over), _seeds(options.seeds)
-    recipe, start = given_recipe(options), time.perf_counter()
-    found = _measured(
-        options,
-        partial(api.sweep, recipe, over, seeds=seeds, error=options.error, together=options.together),
-        "runs",
-    )
+    recipe, start = of_run.given_recipe(options), time.perf_counter()
+    act = partial(sweep.sweep, recipe, over, seeds=seeds, error=options.error, together=options.together)
+    found = _measured(options, act, "runs")
     result = {
         "recipe": recipe.to_dict(),
         "over": over,
@@ -190,13 +175,13 @@ def sweep(options: argparse.Namespace) -> int:
 def _measured(options: argparse.Namespace, act: Callable[..., Any], what: str) -> Any:
     """The result of a sweep or an experiment, with its failures on standard error."""
     try:
-        found = act(path=options.out, workers=options.workers, progress=counted_bar(what))
+        found = act(path=options.out, workers=options.workers, progress=of_run.counted_bar(what))
     except KeyboardInterrupt:
         if options.out:
             words = f"stopped; finished rows are in {options.out}; run the same command to resume"
             print(f"\npmdviz: {words}", file=sys.stderr)
         raise
-    end_bar()
+    of_run.end_bar()
     for words in found.failed:
         print(f"pmdviz: {words}", file=sys.stderr)
     return found
@@ -228,17 +213,9 @@ def _print_sweep(found: Any, result: dict[str, Any]) -> None:
 
 
 def _over(given: list[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
-    for text in given:
-        name, equals, values = text.partition("=")
-        if not equals or not name or not values:
-            raise InputError(f"--over takes NAME=VALUE,VALUE,...; got {text!r}")
-        if name in found:
-            raise InputError(f"--over names {name} twice; give all its values at once")
-        found[name] = values.split(",")
-    if not found:
+    if not given:
         raise InputError("sweep needs --over NAME=VALUE,VALUE,..., such as --over num_particles=100,400,1600")
-    return found
+    return {name: values.split(",") for name, values in of_run.pairs("--over", given).items()}
 
 
 def _seeds(text: str) -> int | list[int]:
@@ -269,7 +246,7 @@ def experiment(options: argparse.Namespace) -> int:
     from pmdviz import api
 
     check_text_path(options.json)
-    knobs = pairs("--knob", options.knob)
+    knobs = of_run.pairs("--knob", options.knob)
     found = _measured(options, partial(api.experiment, options.name, insist=options.insist, **knobs), "cases")
     if options.json is not None:
         write_json(options.json, found.to_dict())

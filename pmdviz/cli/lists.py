@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pmdviz.errors import InputError, unknown, words_of
+from pmdviz.errors import InputError, check_known, words_of
 from pmdviz.files import check_text_path, write_json
 
 PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # where the rows of each table stand
@@ -47,7 +47,6 @@ def show_tables(options: argparse.Namespace) -> None:
     print("presets:")
     for name, entry in presets().items():
         print(f"  {name}: {entry['question']}")
-    return None
 
 
 def presets() -> dict[str, Any]:
@@ -229,8 +228,7 @@ def lessons_arguments(parser: argparse.ArgumentParser) -> None:
 
 def lessons(options: argparse.Namespace) -> int:
     """List or check them; returns the exit status: 1 where something is wrong with a lesson. Raises InputError."""
-    if options.what not in ACTS:
-        raise unknown("subcommand of lessons:", options.what, ACTS)
+    check_known("subcommand of lessons:", [options.what], ACTS)
     check_text_path(options.json)
     return ACTS[options.what](options)
 

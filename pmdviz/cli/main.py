@@ -29,9 +29,7 @@ COMMANDS = {
     "run": Command("run a recipe to the end of its budget", "cli.recipe", "run"),
     "race": Command("several methods on one budget, with many seeds", "cli.experiments", "race"),
     "sweep": Command("many runs in parallel, written to a table", "cli.experiments", "sweep"),
-    "experiment": Command(
-        "run an experiment: its cases in parallel, and their summary", "cli.experiments", "experiment"
-    ),
+    "experiment": Command("run an experiment: its cases in parallel, and a summary", "cli.experiments", "experiment"),
     "export": Command("run a recipe and write a film, a picture, a table, ...", "cli.recipe", "export"),
     "lessons": Command("list lessons and challenges, or check your own", "cli.lists", "lessons"),
     "notebooks": Command("copy the course, Jupyter notebooks, into a folder", "cli.course", "notebooks"),
@@ -81,17 +79,12 @@ def main(arguments: list[str] | None = None) -> int:
         status = options.act(options) or 0
         _flush()
         return status
-    except InputError as error:
+    except (InputError, TargetError) as error:
         print(f"pmdviz: {error}", file=sys.stderr)
-        return 2
-    except TargetError as error:
-        print(f"pmdviz: {error}", file=sys.stderr)
-        return 1
-    except BrokenPipeError:
-        _give_up_output()
-        return 1
+        return 2 if isinstance(error, InputError) else 1
     except OSError as error:
-        print(f"pmdviz: {_words(error)}", file=sys.stderr)
+        if not isinstance(error, BrokenPipeError):
+            print(f"pmdviz: {_words(error)}", file=sys.stderr)
         _give_up_output()
         return 1
     except KeyboardInterrupt:

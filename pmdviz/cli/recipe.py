@@ -20,6 +20,8 @@ MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
 POINTS = 100  # measured frames of each run of a race whose histories are asked for
 OPTION = "an option of the target; repeatable"
+FORM = "NAME=VALUE, such as --knob num_particles=500"
+FORMS = {"--target-option": "NAME=VALUE, such as --target-option num_data=500", "--over": "NAME=VALUE,VALUE,..."}
 WRITE_ONE = "`pmdviz run --json FILE` writes a recipe, `pmdviz list` names the presets"
 
 
@@ -90,9 +92,8 @@ def _parts(options: argparse.Namespace) -> dict[str, Any]:
 def given_recipe_alone(options: argparse.Namespace) -> None:
     """Raise InputError where options are given in addition to a recipe file."""
     if _parts(options) or options.knob or options.target_option:
-        raise InputError(
-            "a recipe file holds all of the run; leave --target, --method, --knob, --seed, --budget, --budget-unit out"
-        )
+        words = "leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+        raise InputError(f"a recipe file holds all of the run; {words}")
 
 
 def _read(path: str) -> str | bytes:
@@ -107,9 +108,8 @@ def _read(path: str) -> str | bytes:
             raise InputError(f"{shown(path, 200)} is neither a file nor a preset; {WRITE_ONE}") from error
         raise InputError(f"cannot read the recipe {shown(path, 200)}: {error.strerror or error}") from error
     if len(content) > MAX_RECIPE_BYTES:
-        raise InputError(
-            f"{shown(path, 200)} is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes; {WRITE_ONE}"
-        )
+        words = f"is not a recipe: it has more than {MAX_RECIPE_BYTES:,} bytes"
+        raise InputError(f"{shown(path, 200)} {words}; {WRITE_ONE}")
     return content
 
 
@@ -119,8 +119,7 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
     for text in given:
         name, equals, value = text.partition("=")
         if not equals or not name:
-            example = "num_data=500" if option == "--target-option" else "num_particles=500"
-            raise InputError(f"{option} takes NAME=VALUE, such as {option} {example}; got {text!r}")
+            raise InputError(f"{option} takes {FORMS.get(option, FORM)}; got {text!r}")
         if name in found:
             raise InputError(f"{option} gives {name} twice, {shown(found[name])} and {shown(value)}; give it once")
         found[name] = value
@@ -209,7 +208,6 @@ def run(options: argparse.Namespace) -> None:
     if options.json is not None:
         return write_json(options.json, result)
     print("\n".join(f"{name}: {'unavailable' if value is None else value}" for name, value in final.items()))
-    return None
 
 
 # `pmdviz export`: a run, or a race.

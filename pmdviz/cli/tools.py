@@ -14,7 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from pmdviz.cli.recipe import end_bar, share_bar
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown
 from pmdviz.files import check_html_path, made_folder, put_text, write_json
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ def folder_with(name: str, form: str) -> Path:
     """
     found = next((place / name for place in (PACKAGE, CHECKOUT) if any((place / name).glob(form))), None)
     if found is None:
-        raise InputError(
-            f"this installation of pmdviz holds no {name}; repair it: pip install --force-reinstall pmdviz"
-        )
+        raise InputError(f"this installation of pmdviz has no {name}; repair it: pip install --force-reinstall pmdviz")
     return found
 
 
@@ -81,8 +79,7 @@ def docs(options: argparse.Namespace) -> int:
     """Build it; returns 1 if a page has a warning. Raises InputError."""
     if not options.folder:  # before anything that a build needs
         raise InputError("docs needs the name of a folder; got ''")
-    if options.builder not in BUILDERS:
-        raise unknown("builder of docs:", options.builder, BUILDERS)
+    check_known("builder of docs:", [options.builder], BUILDERS)
     names, settings = chosen(options.gallery), folder_with("docs", "conf.py")
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise InputError(f"the docs site needs {' and '.join(missing)}: pip install 'pmdviz[docs]'")
@@ -107,9 +104,7 @@ def chosen(names: str) -> list[str]:
     if names in (ALL, NONE):
         return [*PRESETS] if names == ALL else []
     asked = [name.strip() for name in names.split(",")]
-    for name in asked:
-        if name not in PRESETS:
-            raise unknown(f"preset of the gallery ({ALL}, {NONE} or names):", name, PRESETS)
+    check_known(f"preset of the gallery ({ALL}, {NONE} or names):", asked, PRESETS)
     return [*dict.fromkeys(asked)]
 
 

@@ -6,7 +6,7 @@ import hashlib
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, Self, TypedDict
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -60,13 +60,6 @@ def after_step(before: Ancestry | None, info: StepInfo) -> Ancestry | None:
     return before if info.parents is None else before._replace(rows=before.rows[info.parents])
 
 
-class Drawn(TypedDict):
-    """Options of `perfect_draws.floor`."""
-
-    rule: str
-    each: int
-
-
 class Measured(dict[str, float | None]):
     """Metrics by name; one that applies but is not measured at every frame is computed when it is asked for."""
 
@@ -79,8 +72,7 @@ class Measured(dict[str, float | None]):
         return self[name] if name in self or name in METRICS else default
 
     def __missing__(self, name: str) -> float | None:
-        METRICS[name]  # raises KeyError for an unknown name
-        self[name] = self._frame.metric(name)
+        self[name] = self._frame.metric(name)  # raises KeyError for an unknown name
         return self[name]
 
 
@@ -344,7 +336,7 @@ class Frame:
         return len(self.particles) if self.method.family == "particles" else None
 
     @property
-    def drawn_as(self) -> Drawn:
+    def drawn_as(self) -> dict[str, Any]:
         """How the independent draws shown with this frame are drawn and judged: options of `perfect_draws.floor`."""
         rule = "shaped" if getattr(self.knobs, "bandwidth_rule", "") == "shaped" else "local"
         return {"rule": rule, "each": getattr(self.state, "each", 1)}
@@ -426,8 +418,7 @@ class Frame:
 
 def _size_of(state: tuple) -> int:
     """Bytes of the arrays in a state, and in the states that it is made of."""
-    parts = (_size_of(part) if isinstance(part, tuple) else getattr(part, "nbytes", 0) for part in state)
-    return sum(parts)
+    return sum(_size_of(part) if isinstance(part, tuple) else getattr(part, "nbytes", 0) for part in state)
 
 
 def _read_only(array: Array) -> Array:

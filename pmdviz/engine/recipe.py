@@ -18,11 +18,11 @@ from types import EllipsisType
 from typing import Any, Self
 
 from pmdviz.data.tables import Table, holding, packed, packed_text
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, entry, shown
 from pmdviz.files import Json
 from pmdviz.kernels.compiling import knob_groups
 from pmdviz.kernels.jit import DEFAULT, in_dimensions, machine
-from pmdviz.knobs import Knobs, Raw, Value, whole_number
+from pmdviz.knobs import Knobs, Raw, Value, checked_whole
 from pmdviz.methods import Method, MethodKnobs, find_method
 from pmdviz.targets import Target, get_target, shared_target
 from pmdviz.targets.custom import CustomTarget, choice_of, offered
@@ -136,8 +136,6 @@ def most_changes() -> int:
 
 def suited(start: MethodKnobs, given: Collection[str], fitted: MethodKnobs) -> MethodKnobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
-    if fitted is start:
-        return start
     after = fitted.as_dict()
     kept = {name: value for name, value in start.as_dict().items() if name in given and value != after[name]}
     return fitted.changed(kept) if kept else fitted
@@ -180,8 +178,6 @@ def checked_changes(
     changes: Iterable[tuple[int, Mapping[str, Raw]]], start: MethodKnobs, way: Method, target: Target
 ) -> tuple[Change, ...]:
     """Changes in rising order, one entry an iteration, only what really changes. Raises InputError."""
-    if isinstance(changes, tuple) and not changes:
-        return ()
     try:
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
@@ -214,9 +210,7 @@ def checked_parts(plain: Json, what: str, keys: Sequence[str], key_of: str) -> M
     """`plain` if it is an object of these keys, the first of them its format; raises InputError otherwise."""
     if not isinstance(plain, Mapping):
         raise InputError(f"a {what} is an object with the keys {', '.join(keys)}; got {shown(plain)}")
-    for key in plain:
-        if key not in keys:
-            raise unknown(key_of, key, keys)
+    check_known(key_of, plain, keys)
     given = plain.get(keys[0], FORMAT)
     if type(given) is not int or given != FORMAT:
         raise other_format(what, given)
@@ -241,15 +235,6 @@ def mapping(what: str, value: Raw | Mapping[str, Raw]) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(map(isinstance, value, repeat(str))):
         raise InputError(f"{what} must be an object of names and values; got {shown(value)}")
     return value
-
-
-def checked_whole(what: str, value: Raw, low: int, high: int) -> int:
-    """`value` as a whole number within its bounds. Raises InputError."""
-    number = whole_number(value)
-    if number is None or not low <= number <= high:
-        words = f"must be a whole number at least {low:,} and at most {high:,}; got {shown(value)}"
-        raise InputError(f"{what} {words}", what)
-    return number
 
 
 def json_value(text: str | bytes) -> Json:
@@ -439,9 +424,7 @@ class Recipe(Portable):
         parts |= {"target": self.custom or self.target, "target_options": {} if self.custom else self.target_options}
         same_method = values.get("method", self.method) == self.method
         given = _named_knobs(values.get("method", self.method), values.pop("knobs", {}))
-        for name in values:
-            if name not in (*parts, "made_with"):
-                raise unknown("part of a recipe", name, [*parts, "made_with", "knobs"])
+        check_known("part of a recipe", values, [*parts, "made_with", "knobs"])
         knobs = {**(self.knobs if same_method else {}), **given}
         return Recipe(**{**parts, **values, **knobs})
 
@@ -572,6 +555,28 @@ class Recipe(Portable):
         return as_python(self, max([100, *(at for at, _ in self.changes)]) if endless else None)
 
 
+RUN_PARTS = ("seed", "budget")  # what a control may be besides knobs and options of the target
+
+
+def controls_of(recipe: Recipe) -> dict[str, str]:
+    """All that a control may be for a recipe -> the part of the recipe where it stands."""
+    options = dict.fromkeys(recipe.make_target().options.specs(), "target_options")
+    return options | dict.fromkeys(recipe.start_knobs().specs(), "knobs") | {name: name for name in RUN_PARTS}
+
+
+def begun_with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
+    """The recipe with other values of controls from its start on. Raises InputError."""
+    known = controls_of(recipe)
+    parts: dict[str, Any] = {"knobs": {}, "target_options": dict(recipe.target_options)}
+    for name, value in values.items():
+        part = entry("control", name, known)
+        if part == name:
+            parts[name] = value
+        else:
+            parts[part][name] = value
+    return recipe.replaced(**parts)
+
+
 def _usual_budget(method: Method, target: Target, knobs: MethodKnobs, unit: str) -> int:
     each = getattr(knobs, "num_particles", 1) if unit == "evaluations" else 1  # that a row costs
     return min(MAX_BUDGET, each * method.default_budget(target, knobs))
@@ -592,9 +597,7 @@ def checked_unit(unit: str | EllipsisType, target: Target, name: str = "budget_u
 def _named_knobs(method: str, given: Raw) -> Mapping[str, Raw]:
     """`given` if it names knobs of the method alone: none may pass for a part of the recipe. Raises InputError."""
     knobs, known = mapping("knobs", given), find_method(method).Knobs
-    for name in knobs:
-        if name not in known.specs():
-            raise unknown(known.kind_words, name, known.specs())
+    check_known(known.kind_words, knobs, known.specs())
     return knobs
 
 
@@ -711,9 +714,4 @@ def versions() -> dict[str, str]:
     return {"pmdviz": __version__, "numpy": _version("numpy"), "numba": _version("numba")} | machine()
 
 
-@lru_cache
-def _version(name: str) -> str:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return "not installed"
+_version = lru_cache(metadata.version)

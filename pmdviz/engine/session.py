@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from copy import deepcopy
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -15,18 +16,10 @@ from pmdviz.engine.run import History, Run, is_due, next_due
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import ACTS, Raw, Value
-from pmdviz.methods import Method, MethodKnobs, StepBlock
+from pmdviz.methods import MethodKnobs, StepBlock
 from pmdviz.methods.base import frozen
-from pmdviz.targets import Target
 
 # Which rows of the data a step visits: a stream of batches that can be taken back to an earlier moment.
-
-
-def copied(rng: Rng) -> Rng:
-    """Another generator that gives from now on what this one will give."""
-    twin = np.random.default_rng()
-    twin.bit_generator.state = rng.bit_generator.state
-    return twin
 
 
 RngState = Mapping[str, Any]  # of a bit generator
@@ -78,7 +71,7 @@ class BatchStream:
 
     def copy(self) -> BatchStream:
         """Another stream that goes on from here by itself."""
-        twin = BatchStream(copied(self._rng), self._num_data)
+        twin = BatchStream(deepcopy(self._rng), self._num_data)
         twin._epoch_state, twin._permutation, twin._position = self._epoch_state, self._permutation, self._position
         return twin
 
@@ -205,15 +198,11 @@ class Session:
         self.frame: Frame = frame
         self._measure()
 
-    recipe: Recipe
-    method: Method
-    target: Target
-
     def copy(self) -> Session:
         """An independent session at the same iteration and with the same past."""
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
-        twin._rng, twin._batches = copied(self._rng), self._batches.copy()
+        twin._rng, twin._batches = deepcopy(self._rng), self._batches.copy()
         twin.history, twin._kept = self.history.copy(), self._kept.copy()
         return twin
 

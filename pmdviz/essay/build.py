@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from markdown_it import MarkdownIt
 from math_core import LatexError, LatexToMathML
 
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, entry, shown
 from pmdviz.essay.pictures import PICTURES, kept
 from pmdviz.essay.pictures import Picture as Computed
 from pmdviz.files import script_json, static_text
@@ -86,12 +86,8 @@ PLAY, TURN = "Play it here", "Turn it yourself"
 
 def number(picture: str, row: str, form: str) -> tuple[str, ...]:
     """A number of the prose, a row of a picture, as text for every value of the slider. Raises InputError."""
-    if picture not in PICTURES:
-        raise unknown("picture of the essay", picture, PICTURES)
-    rows = kept()[picture]["rows"]
-    if row not in rows:
-        raise unknown(f"row of picture {picture}:", row, rows)
-    return tuple(_text(value, form) for value in rows[row])
+    rows = kept()[entry("picture of the essay", picture, PICTURES).name]["rows"]
+    return tuple(_text(value, form) for value in entry(f"row of picture {picture}:", row, rows))
 
 
 def _text(value: float | None, form: str) -> str:

@@ -12,14 +12,15 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pmdviz.densities.density import normalise
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments.dimension import EXACT, Dimension
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.files import atomic_write
-from pmdviz.metrics.divergences import modes
 from pmdviz.pictures import Axis
+from pmdviz.presets import lightest_mode
 from pmdviz.scenes.columns import region_lines
 from pmdviz.targets import Target, make_target
 
@@ -118,8 +119,7 @@ STEPS, GAMMA, SETTLED, REACH = 400, 0.1, 100, 6.0
 
 def normalised(log_density: np.ndarray) -> np.ndarray:
     """A log density on GRID whose exponential has the integral 1."""
-    peak = log_density.max()
-    return log_density - peak - np.log(np.exp(log_density - peak).sum() * CELL)
+    return normalise(log_density) - np.log(CELL)
 
 
 def normal(mean: float, variance: float) -> np.ndarray:
@@ -339,12 +339,8 @@ def price_recipe(gamma: float, policy: str = "always", **knobs: Any) -> Recipe:
 
 def frames_at(recipe: Recipe, iterations: list[int]) -> list[Frame]:
     """The frames of a run after so many steps each."""
-    session, found = Session(recipe, metrics_every=10**9), []
-    for iteration in iterations:
-        if more := iteration - session.frame.iteration:
-            session.advance(more)
-        found.append(session.frame)
-    return found
+    session = Session(recipe, metrics_every=10**9)
+    return [session.seek(iteration) for iteration in iterations]
 
 
 def regions(frame: Frame) -> dict[str, np.ndarray]:
@@ -507,17 +503,11 @@ def lost_recipe(seed: int) -> Recipe:
     return Recipe("mixture", seed=seed, budget=4000, eta=1.0, n0=10.0, batch_size=20, step_limit=0.0)
 
 
-def mode_masses(frame: Frame) -> tuple[float, float]:
-    """Of the mode that q has least of: its mass in q, and exactly."""
-    found = modes(frame.target)
-    return min(zip(found.masses_of(frame.density), map(float, found.masses), strict=True))
-
-
 def lost() -> Found:
     """The same settings with eight seeds: the ESS and three distances."""
     frames = [frames_at(lost_recipe(seed), [10**9])[0] for seed in SEEDS]
     ess, tv = [frame.metrics["ess"] for frame in frames], [frame.tv for frame in frames]
-    mass, exact = zip(*map(mode_masses, frames), strict=True)
+    mass, exact = zip(*map(lightest_mode, frames), strict=True)
     m, n, batch = len(frames[0].particles), frames[0].num_data, frames[0].knobs.batch_size
     rows = {
         "seed": SEEDS,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -276,16 +277,12 @@ def check_size(sizes: Sequence[Size], workers: int, insist: bool = False) -> Non
 
 
 def free_megabytes() -> float | None:
-    """Memory that is free, by the kernel's own account; None where it gives none."""
+    """Memory that is free, by the account of Linux; None on other systems."""
     try:
-        with open("/proc/meminfo", encoding="ascii") as file:
-            found = dict(line.split(":", 1) for line in file)
-        return int(found["MemAvailable"].split()[0]) / 1024
-    except (OSError, KeyError, ValueError):
-        try:
-            return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_AVPHYS_PAGES") / 1e6
-        except (OSError, ValueError, AttributeError):
-            return None
+        found = re.search(r"^MemAvailable:\s*(\d+)", Path("/proc/meminfo").read_text("ascii"), re.M)
+    except OSError:
+        return None
+    return int(found[1]) / 1024 if found else None
 
 
 def in_time(seconds: float) -> str:

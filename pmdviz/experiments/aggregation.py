@@ -210,9 +210,7 @@ VARIED: dict[str, Varied] = {
         lambda case, k: {"num_shards": k, "draws": [max(2, case["num_shards"] * case["draws"][0] // k)]}, (5, 40),
         (("control and weighted by theory: slope 1", 1.0),),
     ),
-    "N": Varied(
-        "data points N", "num_data", "data points N", lambda case, n: {"num_data": n}, (10_000, 1_000_000),
-    ),
+    "N": Varied("data points N", "num_data", "data points N", lambda case, n: {"num_data": n}, (10_000, 1_000_000)),
     "dim": Varied("dimension d", "dim", "dimension d", lambda case, d: {"dim": d}, (2, 10)),
     "alpha": Varied(
         "the exponent of n = (N/K)^α, in hundredths", "num_draws", "draws from each model n = (N/K)^α",

@@ -18,7 +18,7 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError, entry, shown
 from pmdviz.experiments.fit_statistics import FIT_TESTS, FitTest, p_value
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.knobs import Raw, real_number
+from pmdviz.knobs import Raw, Real, real_number
 from pmdviz.methods.base import checked_gradient
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.space import Discrete
@@ -151,6 +151,7 @@ def from_density(frame: Frame, rng: Rng) -> Sample:
 
 RULES = ("median", "aggregated")  # of the bandwidth
 MAX_DRAWS = 100_000
+ALPHA = Real(0.05, "(0, 1)", (0.01, 0.2), "Level α", name="alpha")
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,16 +196,60 @@ class FitResult:
     kernel: Array | None = field(default=None, repr=False)
 
 
-def tested(
-    target: str | Target, sample: Given, test: str, seed: int, alpha: float, draws: int, bandwidth: str | float
+def test_fit(
+    target: str | Target,
+    sample: Given,
+    test: str = "ksd",
+    *,
+    seed: int = 0,
+    alpha: float = 0.05,
+    draws: int = 500,
+    bandwidth: str | float = "median",
 ) -> FitResult:
-    """The test that `pmdviz.test_fit` describes."""
+    """Test whether a sample comes from a target.
+
+    Parameters
+    ----------
+    target : Target or str
+        p; a name means the built-in target at its defaults.
+    sample : array (n, d), Run, Session or Frame
+        An array is taken as independent points. Of a run it is the last frame: draws of chains are thinned by their
+        correlation time, weighted particles are taken with probability w / max w, fitted densities are drawn from;
+        see `note`. At most 1,000 points are tested, a random subset.
+    test : str
+        One of `list_fit_tests()`.
+    seed : int
+        Of the subset and of the null distribution's draws.
+    alpha : float
+        Level: how often a sample of the target itself may be rejected.
+    draws : int
+        m, draws of the null distribution: bootstrap, permutations or simulated counts.
+    bandwidth : "median", "aggregated" or float
+        h of the kernel `exp(-|x - y|^2 / h)`: the squared median distance, several combined at the same level, or a
+        number. Coordinates are in prior sds; latent ones of `gf_ksd` in the sds of p0. `dksd` and `mmd` on states have
+        exp(-H / (d h)), H the number of coordinates that differ, and instead of the median h = 1;
+        `gf_ksd_rao_blackwell` has h = max(2, d / 4), because there is not a median of latent points.
+
+    Returns
+    -------
+    FitResult
+        `.p_value`, `.rejected`, `.statistic`, `.note`, `.bootstrap`, `.kernel`.
+
+    Raises
+    ------
+    InputError
+        A test that does not apply to the target, fewer than 10 independent points, or points that vary less than
+        independent ones by design (evenly spread draws).
+
+    Examples
+    --------
+    >>> run = pmdviz.run(target="ising", method="gibbs", budget=4000)
+    >>> pmdviz.test_fit(run.target, run, "dksd").p_value
+    """
     target = get_target(target)
     made = find_test(test, target)
-    level, width = real_number(alpha), checked_bandwidth(bandwidth)
-    if level is None or not 0 < level < 1:
-        raise InputError(f"alpha must be a number above 0 and below 1; got {shown(alpha)}", "alpha")
-    alpha, draws = level, checked_draws(draws, level)
+    alpha, width = ALPHA.parse(alpha), checked_bandwidth(bandwidth)
+    draws = checked_draws(draws, alpha)
     for_sample, for_test = np.random.SeedSequence(checked_whole("seed", seed, 0, MAX_SEED)).spawn(2)
     points, words = sample_of(sample, target, np.random.default_rng(for_sample))
     start = time.perf_counter()
@@ -214,6 +259,9 @@ def tested(
     arrays = {"bootstrap": found.values[1:], "kernel": found.kernel}
     statistic = float(found.values[0])
     return FitResult(test, statistic, p, p <= alpha, alpha, len(points), seconds, note, found.bandwidth, **arrays)
+
+
+setattr(test_fit, "__test__", False)  # noqa: B010, pytest collects names like this one
 
 
 def find_test(name: str, target: Target) -> FitTest:

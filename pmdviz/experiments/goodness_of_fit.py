@@ -15,7 +15,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import Case, Chart, Experiment, HeatMap, Histogram, Picture, Row, Size
 from pmdviz.experiments.fit_statistics import FACTORS, FIT_TESTS, p_value
-from pmdviz.experiments.fit_testing import checked_draws, find_test
+from pmdviz.experiments.fit_testing import ALPHA, checked_draws, find_test
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Knobs, Real, Value, Whole
 from pmdviz.streams import stream
@@ -207,7 +207,7 @@ class GoodnessOfFitKnobs(Knobs):
     draws = Whole(300, (19, 10_000), label="Null draws m")
     bandwidth = Choice("median", BANDWIDTHS, "Bandwidth")
     width = Real(1.0, (1e-4, 10_000), (0.05, 50), "Bandwidth h", log=True, only_if=("bandwidth", "own"))
-    alpha = Real(0.05, "(0, 1)", (0.01, 0.2), "Level α")
+    alpha = ALPHA
     seed = Whole(0, (0, 2**32 - 1), label="Seed")
 
     def check(self) -> None:

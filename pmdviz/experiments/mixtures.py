@@ -10,6 +10,7 @@ from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
+from pmdviz.densities.density import normalise
 from pmdviz.errors import InputError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.methods.stein import log_mean
@@ -59,12 +60,6 @@ def log_joint(points: Array, mixture: Mixture) -> Array:
         found[:, c] -= np.log(np.diag(root)).sum() + 0.5 * len(mean) * LOG_2PI
     with np.errstate(divide="ignore"):
         return found + np.log(mixture.shares)
-
-
-def log_sum(log_terms: Array) -> Array:
-    """log sum exp over the last axis, (n, c) -> (n,)."""
-    top = log_terms.max(axis=-1)
-    return top + np.log(np.exp(log_terms - top[..., None]).sum(axis=-1))
 
 
 def symmetric_kl(one: Mixture, other: Mixture) -> Array:
@@ -294,7 +289,7 @@ def responsibilities(points: Array, mixture: Mixture) -> Array:
     if len(mixture.shares) == 1:
         return np.ones((len(points), 1))
     joint = log_joint(points, mixture)
-    return np.exp(joint - log_sum(joint)[:, None])
+    return np.exp(joint - np.logaddexp.reduce(joint, axis=1)[:, None])
 
 
 def _moved(before: Mixture, after: Mixture, unit: float) -> float:
@@ -311,7 +306,7 @@ def beginning(points: Array, weights: Array, components: int, family: Covariance
     some, share = points[kept], weights[kept] / weights[kept].sum()
     starts = (_around(_centres(some, share, components, rng), some, family) for _ in range(TRIALS))
     tried = [maximise(some, share, start, family, TRIAL_STEPS).params for start in starts]
-    return max(tried, key=lambda params: float(share @ log_sum(log_joint(some, params))))
+    return max(tried, key=lambda params: float(share @ np.logaddexp.reduce(log_joint(some, params), axis=1)))
 
 
 def _around(centres: Array, points: Array, family: Covariances) -> Mixture:
@@ -444,12 +439,7 @@ class Model:
         return c - 1 + c * (self.dim + self.covariances.num_params)
 
     def fit(
-        self,
-        points: Array,
-        log_weights: Array | None = None,
-        start: Mixture | None = None,
-        rng: Rng | None = None,
-        most_steps: int = MOST_STEPS,
+        self, points: Array, log_weights: Array | None = None, start: Mixture | None = None, rng: Rng | None = None
     ) -> Fit:
         """Most likely parameters for points (n, d), each counted exp(log_weights) (n,) times; their sum says nothing.
 
@@ -459,15 +449,14 @@ class Model:
         logs = np.zeros(len(points)) if log_weights is None else log_weights
         if not np.isfinite(logs.max()):
             raise InputError("log weights must be numbers, and one of them finite")
-        weights = np.exp(logs - logs.max())
-        weights /= weights.sum()
+        weights = np.exp(normalise(logs))
         if start is None:
             start = beginning(points, weights, self.components, self.covariances, rng or np.random.default_rng(0))
-        return maximise(points, weights, start, self.covariances, most_steps)
+        return maximise(points, weights, start, self.covariances)
 
     def log_density(self, points: Array, params: Mixture) -> Array:
         """log p(x), (n,), in nats."""
-        return log_sum(log_joint(points, params))
+        return np.logaddexp.reduce(log_joint(points, params), axis=1)
 
     def sample(self, params: Mixture, rng: Rng, n: int) -> Array:
         """Independent draws (n, d), in random order of the components."""
@@ -478,10 +467,6 @@ class Model:
             mine = which == c
             points[mine] = mean + points[mine] @ root.T
         return points
-
-    def coordinates(self, near: Mixture) -> Coordinates:
-        """Coordinates of parameters near some."""
-        return Coordinates(self.covariances, near)
 
     def truth(self, rng: Rng) -> Mixture:
         """Parameters to draw data from, the centres of several components at least NEAREST apart."""
@@ -514,9 +499,10 @@ def fit_by_bic(models: list[Model], points: Array, rng: Rng) -> Fit:
 
     EM is short for the comparison, as components too many settle slowly, and goes on to its end for the chosen one.
     """
-    best, chosen, least, worse = None, None, np.inf, 0
+    best, chosen, least, worse, weights = None, None, np.inf, 0, np.full(len(points), 1 / len(points))
     for model in models:
-        found = model.fit(points, rng=rng, most_steps=SHORT)
+        start = beginning(points, weights, model.components, model.covariances, rng)
+        found = maximise(points, weights, start, model.covariances, SHORT)
         size = model.num_params(len(found.params.shares))
         value = float(size * np.log(len(points)) - 2 * model.log_density(points, found.params).sum())
         worse = 0 if value < least else worse + 1
@@ -638,7 +624,7 @@ def control(machines: Machines, bootstrap: Bootstrap, fresh: bool = False) -> Fi
     """
     machines.check_alike()
     informing = bootstrap.others if fresh else bootstrap.draws
-    (start, note), at = bootstrap.naive, machines.model.coordinates(machines.first)
+    (start, note), at = bootstrap.naive, Coordinates(machines.model.covariances, machines.first)
     drawn, wanted = len(machines.params) * bootstrap.n, machines.model.num_params(machines.components)
     if drawn <= wanted:
         raise NotApplicable(f"{drawn:,} draws in all do not tell the Fisher information of {wanted:,} parameters")
@@ -683,7 +669,7 @@ def _notes(bootstrap: Bootstrap) -> str:
 def linear(machines: Machines, bootstrap: Bootstrap) -> Fit:
     """Mean of the parameters, matched. Raises NotApplicable where they have no counterpart."""
     machines.check_alike()
-    at = machines.model.coordinates(machines.first)
+    at = Coordinates(machines.model.covariances, machines.first)
     params = at.params(np.mean([at.vector(each) for each in machines.params], axis=0))
     return Fit(params, params.fault)
 

@@ -6,26 +6,28 @@ import hashlib
 import itertools
 import json
 import math
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Unpack
+from typing import TYPE_CHECKING, NamedTuple
 
 import cloudpickle
 import numpy as np
 
 from pmdviz.densities.density import Density, Grid
 from pmdviz.engine.frame import Frame
-from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, begun_with, checked_whole
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError, shown, unknown, words_of
+from pmdviz.errors import InputError, TargetError, check_known, shown, words_of
 from pmdviz.experiments import checked_seeds, grouped, numbers
 from pmdviz.experiments.race import mode_masses
-from pmdviz.experiments.workers import Row, Way, run_cases
+from pmdviz.experiments.workers import Row, run_cases
 from pmdviz.kernels.checks import Array
+from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Raw, Value
-from pmdviz.metrics import METRICS
+from pmdviz.metrics import METRICS, once
 from pmdviz.targets import Target
 from pmdviz.targets.custom import CustomTarget
 
@@ -48,7 +50,6 @@ BOUNDED: dict[str, tuple[OfOne, OfOne]] = {
     "u > 0.5": (lambda u: (u > 0.5).astype(float), lambda u: np.maximum(u - 0.5, 0.0)),
     "tanh(u)": (np.tanh, lambda u: np.logaddexp(u, -u)),
 }
-_exact_values: dict[tuple, Array] = {}
 
 
 def bounded_error(frame: Frame) -> float | None:
@@ -60,16 +61,13 @@ def bounded_error(frame: Frame) -> float | None:
     target = frame.target
     if target.planar is None:
         return None
-    if target.key not in _exact_values:
-        _exact_values[target.key] = exact_values(target)
-    return float(np.abs(_values_of(frame) - _exact_values[target.key]).mean())
+    exact = once(target, "bounded", lambda: exact_values(target))
+    return float(np.abs(_values_of(frame) - exact).mean())
 
 
 def exact_values(target: Target) -> Array:
-    """E_p f for every coordinate and function, (d, functions)."""
+    """E_p f for every coordinate and function, (d, functions), of a target with an exact posterior."""
     exact = target.exact
-    if exact is None:
-        raise InputError(f"the bounded error needs an exact posterior, which target {target.name!r} does not have")
     values, mass = np.zeros((target.dim, len(BOUNDED))), 0.0
     for box in exact.boxes:
         grid = Grid(box, CELLS[len(box)])
@@ -122,8 +120,7 @@ def chosen_error(error: str | ErrorFunction) -> tuple[str, dict[str, ErrorFuncti
     """
     known = {**ERRORS, **METRICS}
     if isinstance(error, str):
-        if error not in known:
-            raise unknown("error", error, known)
+        check_known("error", [error], known)
         return error, {} if error in ERRORS else {error: partial(_of_metric, error)}
     if not callable(error):
         raise InputError(f"error must be one of {', '.join(known)}, or a function of a frame; got {shown(error)}")
@@ -189,27 +186,18 @@ def planned(recipe: Recipe, over: Mapping[str, Iterable[Raw]], seeds: Seeds, tog
     if count * len(chosen) > MAX_JOBS:
         raise InputError(f"a sweep has at most {MAX_JOBS:,} runs; got {count * len(chosen):,}")
     varied = [dict(zip(lists, row, strict=True)) for row in rows]
-    made = [(_with(recipe, values), values) for values in varied]
+    made = [(begun_with(recipe, values), values) for values in varied]
+    if any(one.budget is None for one, _ in made):
+        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
     jobs = [Job(one.replaced(seed=seed), values) for one, values in made for seed in chosen]
     return list({job.identity: job for job in jobs}.values())
-
-
-def _with(recipe: Recipe, values: Mapping[str, Value]) -> Recipe:
-    options = {name: value for name, value in values.items() if name in recipe.target_options}
-    knobs = {name: value for name, value in values.items() if name in recipe.knobs}
-    parts = {"target_options": {**recipe.target_options, **options}} if options else {}
-    made = recipe.replaced(knobs=knobs, **parts, **({BUDGET: values[BUDGET]} if BUDGET in values else {}))
-    if made.budget is None:
-        raise InputError("sweep needs a budget of observations; this recipe has no end (budget: None)")
-    return made
 
 
 def _values(recipe: Recipe, name: str, values: Iterable[Raw]) -> list[Value]:
     """The values of one name, parsed by its declaration."""
     method, target = recipe.make_method(), recipe.make_target()
     specs = {**target.Options.specs(), **method.Knobs.specs()}
-    if name != BUDGET and name not in specs:
-        raise unknown("name to vary:", name, [*specs, BUDGET])
+    check_known("name to vary:", [name], [*specs, BUDGET])
     if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
         raise InputError(f"the values of {name} must be a list; got {shown(values)}")
     parse = specs[name].parse if name in specs else lambda raw: checked_whole(BUDGET, raw, 1, 10**12)
@@ -310,9 +298,7 @@ class Sweep:
 
     def column(self, name: str) -> Array:
         """A column of numbers. Raises InputError for an unknown name."""
-        numbers = [key for key, kind in self.kinds.items() if kind is not str]
-        if name not in numbers:
-            raise unknown("column", name, numbers)
+        check_known("column", [name], [key for key, kind in self.kinds.items() if kind is not str])
         return self.rows[name]
 
     def summary(self, y: str | None = None) -> list[Row]:
@@ -336,20 +322,57 @@ ENDING: dict[str, type] = {"seconds": float, "failed": str, "recipe": str}
 _targets: dict[tuple, CustomTarget] = {}  # of this process: the exact posterior of a custom target is computed once
 
 
-def run_sweep(
+def sweep(
     recipe: Recipe,
     over: Mapping[str, Iterable[Raw]],
-    seeds: Seeds,
+    *,
+    seeds: Seeds = 20,
+    path: str | os.PathLike[str] | None = None,
     error: str | ErrorFunction = "tv",
     together: bool = False,
-    **way: Unpack[Way],
+    workers: int | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> Sweep:
-    """The sweep that `pmdviz.sweep` describes; `way`: how its runs are done, as `run_cases` takes it."""
+    """Run a recipe for each combination of some values and each seed, in parallel, and measure every run's end.
+
+    Parameters
+    ----------
+    recipe : Recipe
+    over : mapping name -> values
+        Knobs of the method, options of the target, or "budget".
+    seeds : int or iterable
+        So many run seeds, from 0, or the seeds themselves.
+    path : path, optional
+        A table (.parquet, .csv, or no suffix: Parquet where pyarrow is there) into which each run goes as soon as it
+        has ended. Runs that are in it already are not computed again: after a crash, or with more values or seeds, the
+        same call goes on.
+    error : str or function of a Frame
+        What `Sweep.fit` and `Sweep.summary` take: tv, kl_forward, kl_reverse, cross_entropy, bounded (the class of
+        Theorem 5). All of them are measured in any case, a function of your own besides.
+    together : bool
+        Go through the lists side by side instead of through all combinations.
+    workers : int, optional
+        Processes; by default one a core. Inside `joblib.parallel_config` its backend (Dask, Ray, ...) does the work.
+    progress : function (runs done, runs in all)
+        Called after every run and a few times per second. If it raises (KeyboardInterrupt too), the workers stop; the
+        table keeps all finished runs.
+
+    Raises
+    ------
+    InputError
+        A name or value that cannot be used; a table of another sweep, or one that another process is writing.
+
+    Examples
+    --------
+    >>> found = pmdviz.sweep(pmdviz.Recipe("gaussian"), over={"num_particles": [100, 400, 1600]}, seeds=8)
+    >>> found.fit("num_particles", "tv").slope
+    """
     main, own = chosen_error(error)
     jobs = planned(recipe, over, seeds, together)
     kinds = {name: type(value) for name, value in jobs[0].values.items()}
     kinds |= {"seed": int, **COUNTS, **dict.fromkeys([*ERRORS, *own], float), **ENDING}
     _check_sendable(recipe, own)
+    compile_ahead(recipe.kernel_groups)
     rows, lost, path = run_cases(
         {job.identity: job for job in jobs},
         partial(measured_run, own=own),
@@ -357,7 +380,9 @@ def run_sweep(
         labels=_labels,
         identity=lambda row: (row["recipe"], row["seed"]),
         named=_name,
-        **way,
+        path=path,
+        workers=workers,
+        progress=progress,
     )
     failed = [f"seed {row['seed']}: {row['failed']}" for row in rows if row["failed"]]
     return Sweep(recipe, tuple(jobs[0].values), main, kinds, rows, (*failed, *lost), path)

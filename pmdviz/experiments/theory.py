@@ -9,7 +9,7 @@ import numpy as np
 
 from pmdviz.densities.density import Density, Grid, normalise
 from pmdviz.engine.recipe import Recipe
-from pmdviz.engine.session import BatchStream
+from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments import Case, Chart, Experiment, Row, Series, grouped, mean_series
 from pmdviz.experiments.sweep import COUNTS, ERRORS, Fit, Job, fitted, measured_run, planned
@@ -41,29 +41,6 @@ def proved_inexactness(printed: float, kl_after: float, kl_exact: float) -> floa
     <gamma g + log q_{t+1} - log q_t, q_{t+1} - q> <= eps_t, at q = p. Source: appendix B of the paper; this form ours.
     """
     return printed + kl_after - kl_exact
-
-
-def theorem2_unrolled(
-    first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
-) -> Array:
-    """Theorem 2 put into itself from KL(p || q_1) = `first`: bounds on KL(p || q_t) for t = 1 .. T + 1."""
-    bounds = [first]
-    for gamma, bound, eps in zip(gammas, gradient_bounds, inexactness, strict=True):
-        bounds.append(theorem2(bounds[-1], gamma, bound, eps))
-    return np.array(bounds)
-
-
-def theorem2_averaged(
-    first: float, gammas: Sequence[float], gradient_bounds: Sequence[float], inexactness: Sequence[float]
-) -> float:
-    """E KL(q-bar_T || p) <= (M^2/2 sum gamma_t^2 + sum eps_t + D1) / sum gamma_t.
-
-    q-bar_T = sum gamma_t q_t / sum gamma_t; `first` is D1 = KL(p || q_1);
-    M^2 is the largest E ||g_t||^2; eps_t as proved (`proved_inexactness`), nats.
-    Source: Theorem 2(b), appendix B of the paper.
-    """
-    noise = 0.5 * max(gradient_bounds) ** 2 * float(np.square(gammas).sum())
-    return float((noise + sum(inexactness) + first) / sum(gammas))
 
 
 def kde_exponent(smoothness: float, dim: int) -> float:
@@ -274,16 +251,11 @@ class Convergence(Experiment[ConvergenceKnobs]):
         fit = self.fit(rows, knobs)
         if fit is None:
             return []
-        found: list[Row] = [
-            {"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}
-        ]
-        bounds, dim = self.bounds(knobs), dimension(knobs)
-        found += [{"what": words, "slope": slope} for words, slope in self.guides(knobs)]
-        found += [
-            {"what": f"{each.theorem}, a term alone: {each.words}", "slope": each.exponent(SMOOTHNESS, dim)}
-            for each in bounds
-            if not each.holds(VARIED[knobs.varied].letters)
-        ]
+        bounds, slopes, dim = self.bounds(knobs), self.guides(knobs), dimension(knobs)
+        terms = [each for each in bounds if not each.holds(VARIED[knobs.varied].letters)]
+        slopes += [(f"{each.theorem}, a term alone: {each.words}", each.exponent(SMOOTHNESS, dim)) for each in terms]
+        own = {"what": "measured", "slope": fit.slope, "standard_error": fit.standard_error, "runs": len(rows)}
+        found = [own, *({"what": words, "slope": slope} for words, slope in slopes)]
         return found if bounds else [*found, {"what": NO_BOUND}]
 
     def fit(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> Fit | None:
@@ -307,10 +279,8 @@ class Convergence(Experiment[ConvergenceKnobs]):
         if fit := self.fit(rows, knobs):
             ends = np.array([x.min(), x.max()])
             series.append(Series("fit", ends, fit.at(ends), look="dashes"))
-            left_out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
-            title = (
-                f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{left_out})"
-            )
+            out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
+            title = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{out})"
         return [Chart(series, varied.axis, words, slopes=self.guides(knobs), title=title)]
 
     def guides(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
@@ -372,23 +342,20 @@ def terms(recipe: Recipe, steps: int) -> list[Terms]:
 
     The run follows the recipe, batch for batch. Raises InputError for another method or target.
     """
-    target, method, knobs = recipe.make_target(), recipe.make_method(), recipe.start_knobs()
+    target = recipe.make_target()
     if recipe.method != "pmd":
         raise InputError(f"Theorem 2 is about 'pmd'; give a recipe with method='pmd'; got {recipe.method!r}")
     if target.planar is None:
         raise InputError(f"{NO_GRID}; got {target.name!r}")
-    for_method, for_batches = np.random.SeedSequence(recipe.seed).spawn(2)
-    rng, stream = np.random.default_rng(for_method), BatchStream(np.random.default_rng(for_batches), target.num_data)
-    state, board = method.init(rng, target, knobs), Board(target)
-    log_q, found = board.log_q(method.density(state, knobs, target)), []
+    session, board = Session(recipe.limited(None), metrics_every=10**9), Board(target)
+    log_q, found = board.log_q(session.frame.density), []
     for _ in range(steps):
-        if state.next_step < 1:
+        if session.frame.state.next_step < 1:
             raise InputError("Theorem 2 is about mirror steps; give a recipe without warm_start")
-        size = method.batch_size(state, knobs, target.num_data)
-        batch = target.data_rows[stream.draw(size, method.batches(state, knobs))]
-        state, info = method.step(rng, state, target, batch, knobs)
-        after = board.log_q(method.density(state, knobs, target))
-        found.append(board.terms(state.iteration, float(info.step_size), log_q, after, batch))
+        frame = session.advance(1)
+        after = board.log_q(frame.method.density(frame.state, frame.knobs, target))
+        batch = target.data_rows[frame.batch_rows]
+        found.append(board.terms(frame.iteration, float(frame.info.step_size), log_q, after, batch))
         log_q = after
     return found
 
@@ -435,7 +402,7 @@ class Recurrence(Experiment[RecurrenceKnobs]):
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
         """Each term's mean over the runs, step by step, and what the unrolled recurrence and (b) allow, as proved."""
         steps = mean_terms(rows)
-        allowed = zip(steps, unrolled(steps)[1:].tolist(), averages_allowed(steps), strict=True)
+        allowed = zip(steps, unrolled(steps)[1:].tolist(), averages_allowed(steps).tolist(), strict=True)
         return [
             {**one._asdict(), "unrolled_proved": from_start, "averaged_proved": of_b}
             for one, from_start, of_b in allowed
@@ -445,8 +412,8 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         """KL(p || q) after each step with the terms of Theorem 2, and of the averaged iterate with what it allows."""
         lines = [mean_series(words, rows, "t", name, "dashes") for name, words in TERMS.items()]
         seen = [one._replace(y=np.where(one.y > SMALLEST, one.y, np.nan), low=None, high=None) for one in lines]
-        steps, average = mean_terms(rows), mean_series("measured", rows, "t", "averaged")
-        allowed = Series("allowed, as proved", average.x, np.array(averages_allowed(steps)), look="dashes")
+        average = mean_series("measured", rows, "t", "averaged")
+        allowed = Series("allowed, as proved", average.x, averages_allowed(mean_terms(rows)), look="dashes")
         measured = mean_series("measured", rows, "t", "measured")
         one = Chart([measured, *seen], "step t", "KL(p‖q) after the step (nats)", x_log=False)
         return [one, Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False)]
@@ -509,15 +476,19 @@ class Board:
 
 
 def unrolled(rows: list[Terms]) -> Array:
-    """The bound of the recurrence alone, as proved, on KL(p || q_t) from the first KL on, t = 1 .. T + 1."""
-    return theorem2_unrolled(rows[0].kl, *_of_theorem2(rows))
+    """Theorem 2, as proved, put into itself from the first KL on: bounds on KL(p || q_t), t = 1 .. T + 1."""
+    bounds = [rows[0].kl]
+    for row in rows:
+        bounds.append(theorem2(bounds[-1], row.gamma, row.gradient, row.proved_inexactness))
+    return np.array(bounds)
 
 
-def averages_allowed(rows: list[Terms]) -> list[float]:
-    """The bound of Theorem 2(b), with eps_t as proved, on KL(q-bar_t || p) after each step."""
-    return [theorem2_averaged(rows[0].kl, *_of_theorem2(rows[: k + 1])) for k in range(len(rows))]
+def averages_allowed(rows: list[Terms]) -> Array:
+    """E KL(q-bar_t || p) <= (M^2/2 sum gamma^2 + sum eps + D1) / sum gamma over the steps to t, after each step.
 
-
-def _of_theorem2(rows: list[Terms]) -> list[list[float]]:
-    """gamma_t, ||g_t|| and eps_t as proved."""
-    return [[getattr(row, name) for row in rows] for name in ("gamma", "gradient", "proved_inexactness")]
+    q-bar_t = sum gamma q / sum gamma; D1 is the first KL(p || q); M^2 the largest E ||g||^2; eps as proved
+    (`proved_inexactness`), nats. Source: Theorem 2(b), appendix B of the paper.
+    """
+    gamma, gradient, eps = np.array([(row.gamma, row.gradient, row.proved_inexactness) for row in rows]).T
+    noise = 0.5 * np.maximum.accumulate(gradient) ** 2 * np.cumsum(gamma**2)
+    return (noise + np.cumsum(eps) + rows[0].kl) / np.cumsum(gamma)

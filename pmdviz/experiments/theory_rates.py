@@ -27,7 +27,7 @@ from pmdviz.targets import make_target
 MANY, FEW = (4000, 16_000, 64_000), (1000, 3000, 9000)  # particles of methods whose step takes O(m), O(m²)
 DATA, DIMS, BATCH = (1000, 8000, 64_000), (2, 10, 50), 10
 TARGET = "linear"  # every method runs on it in any dimension, and no row's likelihood is a sum known before
-AXES = {"m": "m", "N": "num_data", "d": "dim"}  # letter -> field of a measurement
+AXES = {"m": "m", "N": "num_data", "d": "dim"}  # letter -> column of a measurement
 ROUNDS, MIN_MS = 3, 10.0  # measurements per median; each repeats the step until it lasts this long
 STEPS = 5  # whose memory is looked at
 
@@ -75,21 +75,10 @@ LINES = PAPERS + tuple(
 )  # all others with their default knobs
 
 
-class Cost(NamedTuple):
-    """One measurement: CPU time of a step, and the most memory that NumPy held for it beyond the state."""
-
-    name: str
-    m: int | None
-    num_data: int
-    dim: int
-    step_ms: float
-    memory_kb: float
-
-
 class Size(NamedTuple):
-    """How large a problem is: particles (None where a method has none), data, dimension."""
+    """How large a problem is: particles (0 where a method has none), data, dimension."""
 
-    m: int | None
+    m: int
     num_data: int = DATA[0]
     dim: int = DIMS[0]
 
@@ -101,7 +90,7 @@ def plan(extent: str = "all") -> list[tuple[Line, Size]]:
     """
     found, most = [], len(DATA) if extent == "all" else 2
     for line in LINES if extent == "all" else PAPERS:
-        counts = line.sizes[:most] or (None,)
+        counts = line.sizes[:most] or (0,)
         sizes = [Size(m) for m in counts]
         sizes += [Size(counts[0], num_data=num_data) for num_data in DATA[1:most]]
         sizes += [Size(counts[0], dim=dim) for dim in DIMS[1:most]]
@@ -109,13 +98,13 @@ def plan(extent: str = "all") -> list[tuple[Line, Size]]:
     return found
 
 
-def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
-    """A step of one line on linear regression, from the state after the first; the median of rounds.
+def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Row:
+    """CPU time and memory of a step of one line on linear regression, from the state after the first.
 
-    Methods that take batches take 10 data. The memory includes the state and the most that NumPy holds besides
-    while a step is done, the median of `STEPS`.
+    The time is the median of rounds. Methods that take batches take 10 data. The memory includes the state and the most
+    that NumPy holds besides while a step is done, the median of `STEPS`.
     """
-    knobs: dict[str, Value | None] = {**line.knobs, **({line.size: size.m} if line.size else {})}
+    knobs: dict[str, Value] = {**line.knobs, **({line.size: size.m} if line.size else {})}
     if "batch_size" in METHODS[line.method].Knobs.specs():
         knobs["batch_size"] = BATCH
     options = {"num_data": size.num_data, "dim": size.dim}
@@ -132,7 +121,8 @@ def measure(line: Line, size: Size, rounds: int = ROUNDS) -> Cost:
     repeats = max(1, int(MIN_MS / max(1000 * timer.timeit(1), 1e-3)))
     step_ms = 1000 * median(timer.repeat(rounds, repeats)) / repeats
     peak_kb = median(_peak_kb(step) for _ in range(STEPS))  # what a step needs may depend on its draws
-    return Cost(line.name, *size, step_ms, (frame.num_bytes - OVERHEAD) / 1e3 + peak_kb)
+    memory_kb = (frame.num_bytes - OVERHEAD) / 1e3 + peak_kb
+    return {"name": line.name, **size._asdict(), "step_ms": step_ms, "memory_kb": memory_kb}
 
 
 def _peak_kb(work: Callable[[], tuple]) -> float:
@@ -145,21 +135,20 @@ def _peak_kb(work: Callable[[], tuple]) -> float:
         tracemalloc.stop()
 
 
-def exponents(costs: Sequence[Cost], name: str) -> dict[str, float | None]:
+def exponents(rows: Sequence[Row]) -> dict[str, float | None]:
     """Fitted powers of m, N and d in time and memory of a line; None where a step has no m."""
-    mine = [cost for cost in costs if cost.name == name]
     found = {}
     for letter, axis in AXES.items():
-        others = [field for field in AXES.values() if field != axis]
-        swept = [cost for cost in mine if all(getattr(cost, f) == getattr(mine[0], f) for f in others)]
+        others = [column for column in AXES.values() if column != axis]
+        swept = [row for row in rows if all(row[column] == rows[0][column] for column in others)]
         found[f"time_{letter}"] = _slope(swept, axis, "step_ms")
         found[f"memory_{letter}"] = _slope(swept, axis, "memory_kb")
     return found
 
 
-def _slope(costs: list[Cost], x: str, y: str) -> float | None:
+def _slope(rows: list[Row], x: str, y: str) -> float | None:
     """Of least squares on log axes, from two sizes on."""
-    points = [(getattr(c, x), getattr(c, y)) for c in costs if getattr(c, x) and getattr(c, y) > 0]
+    points = [(row[x], row[y]) for row in rows if row[x] and row[y] > 0]
     if len({size for size, _ in points}) < 2:
         return None
     log_x, log_y = np.log(np.array(points, float).T)
@@ -193,34 +182,23 @@ class Costs(Experiment[CostsKnobs]):
 
     def cases(self, knobs: CostsKnobs) -> list[Case]:
         """A line at an m, an N and a d each."""
-        rounds = knobs.rounds
-        return [{"name": e.name, **at._asdict(), "m": at.m or 0, "rounds": rounds} for e, at in plan(knobs.extent)]
+        return [{"name": line.name, **at._asdict(), "rounds": knobs.rounds} for line, at in plan(knobs.extent)]
 
     def run(self, case: Case) -> list[Row]:
         """One measurement, by the CPU time of all threads of the process."""
         line = next(line for line in LINES if line.name == case["name"])
-        cost = measure(line, Size(case["m"] or None, case["num_data"], case["dim"]), case["rounds"])
-        return [{**cost._asdict(), "m": case["m"]}]
+        return [measure(line, Size(case["m"], case["num_data"], case["dim"]), case["rounds"])]
 
     def summary(self, rows: Sequence[Row], knobs: CostsKnobs) -> list[Row]:
         """Table 1 of the paper, the figures at the smallest size, and the fitted powers of m, N and d, line by line."""
-        costs, lines, found = costs_of(rows), {line.name: line for line in LINES}, []
-        for name in dict.fromkeys(cost.name for cost in costs):
-            line, first = lines[name], next(cost for cost in costs if cost.name == name)
-            paper = {
-                "proved in": line.criterion,
-                "rate": line.rate,
-                "time, paper": line.time,
-                "memory, paper": line.memory,
-            }
-            own = {"black box": line.black_box, "step_ms": first.step_ms, "memory_kb": first.memory_kb}
-            found.append({"name": name, **paper, **own, **exponents(costs, name)})
+        lines, found = {line.name: line for line in LINES}, []
+        for (name,), mine in grouped(rows, "name").items():
+            line = lines[name]
+            paper = {"proved in": line.criterion, "rate": line.rate}
+            paper |= {"time, paper": line.time, "memory, paper": line.memory}
+            own = {"black box": line.black_box, **{column: mine[0][column] for column in ("step_ms", "memory_kb")}}
+            found.append({"name": name, **paper, **own, **exponents(mine)})
         return found
-
-
-def costs_of(rows: Sequence[Row]) -> list[Cost]:
-    """The measurements in rows of the experiment."""
-    return [Cost(**{**{name: row[name] for name in Cost._fields}, "m": row["m"] or None}) for row in rows]
 
 
 # Theorem 4 of particle mean-field VB: how fast the KL divergence falls on a Gaussian, and to which floor.
@@ -380,7 +358,7 @@ class Descent(Experiment[DescentKnobs]):
         exact = known.exact(np.full(case["dim"], case["distance"]), case["start_sd"] ** 2, total)
         floor, rate, root, rows = known.floor, known.rate, np.sqrt(case["num_particles"]), []
         for t in range(0, total + 1, case["every"]):
-            session.advance(t - session.frame.iteration)
+            session.seek(t)
             row = {"h": case["h"], "seed": case["seed"], "t": t, "time": t * case["h"]}
             bound = floor + rate**t * (exact[0, 0] - floor)
             row |= {"measured": known.measured(session.frame.particles), "exact": exact[t, 0], "bound": bound}

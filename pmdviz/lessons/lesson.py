@@ -12,28 +12,13 @@ from functools import cached_property
 from hashlib import sha256
 from typing import Annotated, Any, NamedTuple
 
+from pmdviz import presets
 from pmdviz.engine.recipe import Recipe
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, entry, shown, unknown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.expressions import Expression, Scope
 from pmdviz.files import Json
 from pmdviz.knobs import real_number
-from pmdviz.presets import (
-    Diagnoses,
-    Flag,
-    MaybeTest,
-    Real,
-    Sentence,
-    Test,
-    Text,
-    Texts,
-    Whole,
-    Words,
-    expression,
-    known_keys,
-    names,
-    read,
-)
 
 # A question of a lesson as a value: a choice with a text per option, or a number; and how an answer is judged.
 
@@ -76,8 +61,8 @@ def side(value: float, right: float, tolerance: float, scale: float = 0.0) -> st
 
 def checked_answer(value: Json, confidence: str, options: Collection[str]) -> Answer:
     """One of the options, or a number where there are none. Raises InputError for any other answer."""
-    if confidence and confidence not in CONFIDENCES:
-        raise unknown("confidence", confidence, CONFIDENCES)
+    if confidence:
+        check_known("confidence", [confidence], CONFIDENCES)
     if options:
         if not isinstance(value, str) or value not in options:
             raise unknown("option", value, options)
@@ -89,7 +74,7 @@ def checked_answer(value: Json, confidence: str, options: Collection[str]) -> An
 
 
 def _right(value: Json, key: str, what: str) -> bool | Expression:
-    return value if isinstance(value, bool) else expression(value, key, what)
+    return value if isinstance(value, bool) else presets.expression(value, key, what)
 
 
 @dataclass(frozen=True)
@@ -109,11 +94,11 @@ class Option:
         Whether it is what a hopeful beginner chooses; among many questions it should be right in a third.
     """
 
-    say: Text
-    because: Sentence
+    say: presets.Text
+    because: presets.Sentence
     right: Annotated[bool | Expression, _right] = False
-    to: Words = ""
-    hope: Flag = False
+    to: presets.Words = ""
+    hope: presets.Flag = False
 
     @property
     def when(self) -> Expression | None:
@@ -141,13 +126,13 @@ class Number:
     scale : float
     """
 
-    right: Test
-    tolerance: Real
-    close: Sentence
-    low: Sentence
-    high: Sentence
-    unit: Words = ""
-    scale: Real = 0.0
+    right: presets.Test
+    tolerance: presets.Real
+    close: presets.Sentence
+    low: presets.Sentence
+    high: presets.Sentence
+    unit: presets.Words = ""
+    scale: presets.Real = 0.0
 
 
 LETTERS = "abcdefgh"
@@ -159,24 +144,24 @@ def _options(value: Json, key: str, what: str) -> dict[str, Option]:
     if len(value) > len(LETTERS):
         raise InputError(f"{what} has {len(value)} options; at most {len(LETTERS)} can be told apart")
     lettered = zip(LETTERS, value, strict=False)
-    found = {letter: read(Option, one, f"option {letter} of {what}") for letter, one in lettered}
+    found = {letter: presets.read(Option, one, f"option {letter} of {what}") for letter, one in lettered}
     if not any(option.right for option in found.values()):
         raise InputError(f"{what} has no right option; mark one with `right: true`, or with what makes it right")
     return found
 
 
 def _number(value: Json, key: str, what: str) -> Number:
-    return read(Number, value, f"the number of {what}")
+    return presets.read(Number, value, f"the number of {what}")
 
 
 @dataclass(frozen=True)
 class Ask:
     """A question: `options` by letter, or a `number`."""
 
-    text: Text = field(metadata={"key": "ask"})
+    text: presets.Text = field(metadata={"key": "ask"})
     options: Annotated[Mapping[str, Option], _options] = field(default_factory=dict)
     number: Annotated[Number | None, _number] = None
-    confidence: Flag = True
+    confidence: presets.Flag = True
 
     def checked(self, value: Json, confidence: str = "") -> Answer:
         """An answer to it. Raises InputError for an invalid answer."""
@@ -204,7 +189,7 @@ class Ask:
 
 def _ask(value: Json, key: str, what: str) -> Ask:
     what = f"`{key}` of {what}"
-    found = read(Ask, value, what)
+    found = presets.read(Ask, value, what)
     if bool(found.options) == (found.number is not None):
         raise InputError(f"{what} needs either `options` or a `number`")
     return found
@@ -214,15 +199,11 @@ HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all tha
 
 
 def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise InputError(f"`{key}` of {what} must be a list of some of {', '.join(HIDES)}; got {shown(value)}")
-    for one in value:
-        if one not in HIDES:
-            raise unknown(f"part of the page to hide in {what}", one, HIDES)
-    return tuple(value)
+    found = presets.texts(value, key, what, f"a list of some of {', '.join(HIDES)}")
+    check_known(f"part of the page to hide in {what}", found, HIDES)
+    return found
 
 
-RUN_PARTS = ("seed", "budget")  # what a control or a solution may name besides knobs and options of the target
 RACE_PARTS = ("target", "target_options", "budget", "seeds")
 
 
@@ -240,8 +221,8 @@ class Race:
 
 
 def _race(value: Json, key: str, what: str) -> Race:
-    parts, what = dict(names(value, key, what)), f"the race of {what}"
-    known_keys(parts, ("entrants", *RACE_PARTS), what)
+    parts, what = dict(presets.names(value, key, what)), f"the race of {what}"
+    check_known(f"key of {what}", parts, ("entrants", *RACE_PARTS))
     entrants = parts.pop("entrants", None)
     if not isinstance(entrants, Mapping) or not all(isinstance(one, str) and one.isidentifier() for one in entrants):
         raise InputError(f"{what} needs `entrants`: name: method, one each; got {shown(entrants)}")
@@ -259,14 +240,14 @@ def _settings(value: Json, key: str, what: str) -> tuple[Mapping[str, Any], ...]
 class Hint:
     """A hint, and the settings that it names: controls and values before the start, tried one after the other."""
 
-    say: Text
+    say: presets.Text
     settings: Annotated[tuple[Mapping[str, Any], ...], _settings] = field(default=(), metadata={"key": "try"})
 
 
 def _hints(value: Json, key: str, what: str) -> tuple[Hint, ...]:
     if not isinstance(value, list) or not all(isinstance(one, (str, Mapping)) for one in value):
         raise InputError(f"`hints` of {what} is a list of texts, or of `say` and `try`; got {shown(value)}")
-    return tuple(Hint(one) if isinstance(one, str) else read(Hint, one, f"a hint of {what}") for one in value)
+    return tuple(Hint(one) if isinstance(one, str) else presets.read(Hint, one, f"a hint of {what}") for one in value)
 
 
 def _solution(value: Json, key: str, what: str) -> dict[int, Mapping[str, Any]]:
@@ -320,24 +301,24 @@ class Step:
     """
 
     name: str
-    title: Text
+    title: presets.Text
     text: str
-    run: Annotated[Mapping[str, Any] | None, names] = field(default=None, metadata={"key": "recipe"})
+    run: Annotated[Mapping[str, Any] | None, presets.names] = field(default=None, metadata={"key": "recipe"})
     race: Annotated[Race | None, _race] = None
-    experiment: Text = ""
-    controls: Texts = ()
+    experiment: presets.Text = ""
+    controls: presets.Texts = ()
     question: Annotated[Ask | None, _ask] = None
     after: Annotated[Ask | None, _ask] = None
-    goal: MaybeTest = None
+    goal: presets.MaybeTest = None
     solution: Annotated[Mapping[int, Mapping[str, Any]], _solution] = field(default_factory=dict)
-    score: MaybeTest = None
+    score: presets.MaybeTest = None
     hints: Annotated[tuple[Hint, ...], _hints] = ()
-    reveal: Words = ""
-    diagnosis: Diagnoses = ()
-    trace: Words = ""
+    reveal: presets.Words = ""
+    diagnosis: presets.Diagnoses = ()
+    trace: presets.Words = ""
     hide: Annotated[tuple[str, ...], _hides] = ()
-    skip: Flag = False
-    to: Words = ""
+    skip: presets.Flag = False
+    to: presets.Words = ""
 
     @cached_property
     def recipe(self) -> Recipe | None:
@@ -384,17 +365,17 @@ class Lesson:
     """
 
     name: str
-    title: Text
-    question: Text
+    title: presets.Text
+    question: presets.Text
     text: str
     steps: tuple[Step, ...]
     terms: tuple[str, ...] = ()
-    minutes: Whole = 10
-    position: Whole = 1000
-    topic: Text = "More lessons"
-    sketch: Text = ""
-    varies: Flag = False
-    student: Words = ""
+    minutes: presets.Whole = 10
+    position: presets.Whole = 1000
+    topic: presets.Text = "More lessons"
+    sketch: presets.Text = ""
+    varies: presets.Flag = False
+    student: presets.Words = ""
 
     @property
     def is_challenge(self) -> bool:
@@ -408,9 +389,7 @@ class Lesson:
 
     def step(self, name: str) -> Step:
         """The step of that name. Raises InputError."""
-        if name not in self.places:
-            raise unknown("step of this lesson", name, self.places)
-        return self.steps[self.places[name]]
+        return self.steps[entry("step of this lesson", name, self.places)]
 
     def following(self, step: Step, option: str = "") -> Step | None:
         """The step after `step`, where `option` of its question was chosen; None at the end."""
@@ -530,11 +509,9 @@ END = ""  # instead of a step's name
 
 def reached(lesson: Lesson) -> set[str]:
     """Names of the steps that some path from the first step reaches."""
-    found, todo = {lesson.steps[0].name}, [lesson.steps[0]]
-    while todo:
-        fresh = lesson.leads_to(todo.pop()) - found - {END}
-        found |= fresh
-        todo += map(lesson.step, fresh)
+    found = {lesson.steps[0].name}
+    while more := set().union(*(lesson.leads_to(lesson.step(name)) for name in found)) - found - {END}:
+        found |= more
     return found
 
 

@@ -10,39 +10,19 @@ from functools import partial
 from itertools import chain
 from typing import Any
 
-from pmdviz.engine.recipe import MAX_BUDGET, Recipe
+from pmdviz.engine.recipe import MAX_BUDGET, Recipe, begun_with, controls_of
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError, unknown, words_of
+from pmdviz.errors import InputError, TargetError, words_of
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.expressions import Expression, Scope, Template
-from pmdviz.lessons.lesson import RUN_PARTS, Ask, Lesson, Race, Step, faults_of_paths, reached, within
+from pmdviz.lessons.lesson import Ask, Lesson, Race, Step, faults_of_paths, reached, within
 from pmdviz.metrics import perfect_draws
 from pmdviz.presets import FLOOR, ExperimentPreset, contradictions, find_experiment_preset, scope_of
 from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import KEYS, NO_JUDGEMENT
 
 Changes = Mapping[int, Mapping[str, Any]]  # iteration -> control -> value
-
-
-def controls_of(recipe: Recipe) -> dict[str, str]:
-    """All that a control may be for a recipe -> the part of the recipe where it stands."""
-    options = dict.fromkeys(recipe.make_target().options.specs(), "target_options")
-    return options | dict.fromkeys(recipe.start_knobs().specs(), "knobs") | {name: name for name in RUN_PARTS}
-
-
-def begun_with(recipe: Recipe, values: Mapping[str, Any]) -> Recipe:
-    """The recipe with other values of controls from its start on. Raises InputError."""
-    known = controls_of(recipe)
-    parts: dict[str, Any] = {"knobs": {}, "target_options": dict(recipe.target_options)}
-    for name, value in values.items():
-        if name not in known:
-            raise unknown("control", name, known)
-        if known[name] == name:
-            parts[name] = value
-        else:
-            parts[known[name]][name] = value
-    return recipe.replaced(**parts)
 
 
 def play(recipe: Recipe, changes: Changes | None = None) -> Run:
@@ -56,7 +36,7 @@ def play(recipe: Recipe, changes: Changes | None = None) -> Run:
     if session.recipe.budget is None:
         raise InputError("a lesson's run needs a budget: without one it has no end")
     for iteration in sorted(later):
-        session.advance(iteration - session.frame.iteration)
+        session.seek(iteration)
         if session.frame.iteration < iteration:
             ends = f"ends after {session.frame.iteration:,} iterations, before the change at iteration {iteration:,}"
             raise InputError(f"the run {ends}; raise its budget, or change the setting earlier")

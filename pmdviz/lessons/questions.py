@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,16 +47,6 @@ class Judgement(NamedTuple):
         return GRADES[0 if self.fits(value) in right else 1 if self.fits(value, NEAR) == "close" else 2]
 
 
-class Buttons(Protocol):
-    """What a question has on show in a notebook."""
-
-    def update(self) -> None:
-        """Say which answer is stored."""
-
-    def close(self) -> None:
-        """Take no more answers."""
-
-
 class Question:
     """A question, its answer and the verdict on it; `pmdviz.Question` shows it with buttons."""
 
@@ -72,7 +62,7 @@ class Question:
         self.confidence = ""
         self.judgement: Judgement | None = None
         self.name, self._open = "question", False
-        self.buttons: Buttons | None = None
+        self.buttons: Any = None  # shown in a notebook, by `pmdviz.Question`
 
     def answer(self, value: str | float, confidence: str = "") -> Question:
         """Store an answer; it may be changed until the reveal. Returns the question, for the cell to show."""

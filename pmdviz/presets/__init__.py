@@ -18,9 +18,10 @@ import numpy as np
 import yaml
 
 from pmdviz.densities.chains import rhat
+from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import USUAL_METHOD, USUAL_TARGET, Recipe
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, entry, shown, unknown
+from pmdviz.errors import InputError, check_known, entry, shown, unknown
 from pmdviz.expressions import Expression, Scope, Template
 from pmdviz.files import Json
 from pmdviz.knobs import real_number, whole_number
@@ -48,17 +49,10 @@ def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
     if not isinstance(block, Mapping):
         raise InputError(f"{what} must be names and values; got {shown(block)}")
     keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
-    known_keys(block, keys, what)
+    check_known(f"key of {what}", block, keys)
     kinds = _kinds(model)
     asked = {key: each.name for key, each in keys.items() if key in block or _is_needed(each)}
     return model(**{name: kinds[name](block.get(key), key, what) for key, name in asked.items()}, **given)
-
-
-def known_keys(block: Block, names: Iterable[str], what: str) -> None:
-    """Refuse a key that is none of `names`."""
-    for key in block:
-        if key not in names:
-            raise unknown(f"key of {what}", key, names)
 
 
 @cache
@@ -87,9 +81,10 @@ def _words(value: Json, key: str, what: str) -> str:
     return value if value == "" else _text(value, key, what)
 
 
-def _texts(value: Json, key: str, what: str) -> tuple[str, ...]:
+def texts(value: Json, key: str, what: str, kind: str = "a list of texts") -> tuple[str, ...]:
+    """A list of texts, which an error calls `kind`."""
     if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise wrong(key, what, "a list of texts", value)
+        raise wrong(key, what, kind, value)
     return tuple(value)
 
 
@@ -153,7 +148,7 @@ def listed(model: type, one: str) -> Kind:
 
 Text = Annotated[str, _text]  # that is not empty
 Words = Annotated[str, _words]  # a text that may be empty
-Texts = Annotated[tuple[str, ...], _texts]
+Texts = Annotated[tuple[str, ...], texts]
 Names = Annotated[Block, names]
 Flag = Annotated[bool, _flag]
 Whole = Annotated[int, _whole]  # above 0
@@ -164,11 +159,11 @@ MaybeTest = Annotated[Expression | None, expression]
 Sentence = Annotated[Template, _sentence]
 
 
-def _lightest(run: Run) -> tuple[float | None, float | None]:
-    """The mass that q has in the mode where it has least, and the exact mass of that mode."""
-    if (found := modes(run.target)) is None:
+def lightest_mode(frame: Frame) -> tuple[float | None, float | None]:
+    """The mass that q has in the mode where it has least, and the exact mass of that mode; None without modes."""
+    if (found := modes(frame.target)) is None:
         return None, None
-    return min(zip(found.masses_of(run.final.density), map(float, found.masses), strict=True))
+    return min(zip(found.masses_of(frame.density), map(float, found.masses), strict=True))
 
 
 def _first_sd(run: Run) -> float | None:
@@ -194,11 +189,6 @@ def _mean_square_ratio(run: Run) -> float | None:
         return None
     off = (frame.density.mean - reference.mean) ** 2 / reference.cov.diagonal()
     return float(len(frame.particles) * off.mean())
-
-
-def _radius(run: Run) -> float:
-    """Mean distance of the draws, or particles, from the origin, in units of theta."""
-    return float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1))
 
 
 def _draws_sd(run: Run) -> float:
@@ -230,13 +220,14 @@ MEASURES: dict[str, Callable[[Run], Any]] = {  # besides metrics, knobs and colu
     "first_mean": lambda run: float(run.final.density.mean[0]),
     "first_sd": _first_sd,
     "draws_sd": _draws_sd,
-    "radius": _radius,
+    # Mean distance of the draws, or particles, from the origin, in units of theta.
+    "radius": lambda run: float(run.final.weights @ np.linalg.norm(run.final.particles, axis=1)),
     "rhat_log_p": _rhat_of("log_joint"),
     "rhat_log_likelihood": _rhat_of("log_likelihood"),
     "mean_square_ratio": _mean_square_ratio,
     "ess_fraction": _ess_fraction,
-    "lightest_mode": lambda run: _lightest(run)[0],
-    "lightest_mode_exact": lambda run: _lightest(run)[1],
+    "lightest_mode": lambda run: lightest_mode(run.final)[0],
+    "lightest_mode_exact": lambda run: lightest_mode(run.final)[1],
     "log_z_above_error": _log_z_above_error,
 }
 FLOOR = "floor_"  # how the names begin of what as many independent draws would get
@@ -316,11 +307,10 @@ class RaceScope:
         if not self._scopes:
             raise InputError(f"no run is on show here that has {name!r}")
         entrant, dot, measure = name.partition(".")
-        if entrant not in self._scopes:
-            raise unknown("entrant of this race", entrant, self._scopes)
+        scope = entry("entrant of this race", entrant, self._scopes)
         if not dot:
             raise InputError(f"{entrant!r} is an entrant, not a number: give one of its metrics, such as {entrant}.tv")
-        return self._scopes[entrant].value(measure)
+        return scope.value(measure)
 
     def rows(self) -> Iterable[Mapping[str, float]]:
         """Raises InputError: the entrants have measured frames of their own, which do not go together."""

@@ -341,7 +341,7 @@ WRONG = [
     (["race", "--methods", ",".join(["pmd"] * 9), "--export", "x.gif"], "at most 8 entrants"),
     (OVER[:2], "needs --over"),
     ([*OVER[:3], "num_particles"], "--over takes NAME=VALUE"),
-    ([*OVER, "--over", "num_particles=6"], "names num_particles twice"),
+    ([*OVER, "--over", "num_particles=6"], "gives num_particles twice"),
     ([*OVER, "--seeds", "few"], "--seeds must be a number of seeds"),
     ([*OVER, "--workers", "none"], "workers must be a whole number"),
     (["lessons", "check", "nowhere.md"], "'nowhere.md' cannot be opened: No such file or directory"),

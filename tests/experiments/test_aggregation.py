@@ -49,7 +49,7 @@ def test_no_model_near_by_is_a_better_kl_average():
             spread += np.trace(inverse @ each.covs[0]) + apart @ inverse @ apart
         return 0.5 * (spread + len(machines.params) * np.linalg.slogdet(params.covs[0])[1])
 
-    at = model.coordinates(best)
+    at = combine.Coordinates(model.covariances, best)
     where, rng = at.vector(best), np.random.default_rng(0)
     for _ in range(50):
         assert total(at.params(where + 1e-3 * rng.standard_normal(len(where)))) > total(best)
@@ -312,7 +312,7 @@ def test_a_family_has_scipys_density_its_moments_scores_and_best_fit(name, rng):
         assert (np.abs(found.mean(axis=0) - moment) < 5 * found.std(axis=0) / 200).all()
 
     other = model.fit(model.sample(truth, rng, 400), start=truth).params
-    at, points = model.coordinates(truth), model.sample(truth, rng, 6)
+    at, points = combine.Coordinates(model.covariances, truth), model.sample(truth, rng, 6)
     where = at.vector(other)
     assert len(where) == model.num_params()
     same(at.params(where), other, rtol=1e-9, atol=1e-9)
@@ -322,7 +322,7 @@ def test_a_family_has_scipys_density_its_moments_scores_and_best_fit(name, rng):
 
     points, weights = model.sample(truth, np.random.default_rng(5), 800), np.random.default_rng(6).uniform(0.2, 3, 800)
     fit = model.fit(points, np.log(weights) + 700, start=truth)  # whatever they sum up to
-    scores = model.coordinates(fit.params).score(points, fit.params)
+    scores = combine.Coordinates(model.covariances, fit.params).score(points, fit.params)
     assert fit.note == "" and np.abs(weights @ scores).max() / weights.sum() < 2e-4
 
 
@@ -333,11 +333,13 @@ def test_what_degenerates_and_what_is_no_density_is_said(rng):
     assert fit.note == combine.FLOOR_HIT and fit.params.fault == ""
     assert gmm.fit(np.repeat(flat, 4, axis=0), rng=rng).note == combine.FLOOR_HIT
     points = rng.normal(size=(500, 4))  # one component too many, which EM takes long over
-    assert gmm.fit(points, rng=rng, most_steps=1).note == combine.NOT_CONVERGED
+    weights = np.full(len(points), 1 / len(points))
+    start = combine.beginning(points, weights, gmm.components, gmm.covariances, rng)
+    assert combine.maximise(points, weights, start, gmm.covariances, 1).note == combine.NOT_CONVERGED
     refused("log weights must be numbers", gaussian.fit, points, np.full(500, np.nan))
     refused("one of them finite", gaussian.fit, points, np.full(500, -np.inf))
     truth = TRUTHS["gmm"]
-    at = gmm.coordinates(truth)
+    at = combine.Coordinates(gmm.covariances, truth)
     vector = at.vector(truth)
     assert truth.fault == at.params(vector).fault == ""
     assert at.params(vector - np.eye(len(vector))[0]).fault == "a component's share is negative"

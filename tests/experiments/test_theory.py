@@ -18,13 +18,17 @@ from tests.support.own import own_target
 from tests.support.tables import refused
 
 
+def step_of(kl, gamma, gradient, inexactness):
+    terms = dict.fromkeys(formulas.Terms._fields, np.nan)
+    return formulas.Terms(**terms | dict(kl=kl, gamma=gamma, gradient=gradient, proved_inexactness=inexactness))
+
+
 def test_theorems_by_hand():
     found = formulas.theorem2(kl=3.0, gamma=0.1, gradient_bound=4.0, inexactness=0.5)
     assert found == pytest.approx(0.5 + 0.9 * 3.0 + 0.01 * 16 / 2)
-    bounds = formulas.theorem2_unrolled(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
-    np.testing.assert_allclose(bounds, [4.0, 0.1 + 2.0 + 0.5, 0.75 * 2.6 + 0.5])
-    found = formulas.theorem2_averaged(4.0, [0.5, 0.25], [2.0, 4.0], [0.1, 0.0])
-    assert found == pytest.approx((16 / 2 * (0.25 + 0.0625) + 0.1 + 4) / 0.75)
+    steps = [step_of(4.0, 0.5, 2.0, 0.1), step_of(np.nan, 0.25, 4.0, 0.0)]
+    np.testing.assert_allclose(unrolled(steps), [4.0, 0.1 + 2.0 + 0.5, 0.75 * 2.6 + 0.5])
+    np.testing.assert_allclose(averages_allowed(steps)[1], (16 / 2 * (0.25 + 0.0625) + 0.1 + 4) / 0.75)
     for beta, dim, wanted in [(1, 1, -1 / 3), (2, 2, -1 / 3), (2, 1, -0.4), (1e9, 5, -0.5)]:
         assert formulas.kde_exponent(beta, dim) == pytest.approx(wanted)
     assert [rate.theorem for rate in formulas.rates_for("m", "bounded")] == ["Theorem 3", "Theorem 5"]
@@ -143,7 +147,7 @@ def test_p2_the_recurrence_of_lemma_8_falls_slower_than_the_lemma_says():
         (0.6, 1.04e-3, 1.8e-5, -0.6), (1.0, 6.05e-5, 1.0e-5, -0.9), (2.0, 2.00e-5, 1.33e-5, -1.0),
     ]:  # fmt: skip
         gammas = np.minimum(1.0, eta / np.arange(1, 10**5))
-        values = formulas.theorem2_unrolled(1.0, gammas, np.ones(len(gammas)), np.zeros(len(gammas)))
+        values = unrolled([step_of(1.0, gamma, 1.0, 0.0) for gamma in gammas])
         early, late, printed = values[10**3 - 1], values[-1], eta**2 / (2 * eta - 1) / 10**5
         assert (late, printed) == (pytest.approx(at_1e5, rel=5e-3), pytest.approx(lemma, rel=5e-3)) and late > printed
         assert np.log(late / early) / np.log(100) == pytest.approx(slope, abs=0.01)
@@ -185,15 +189,17 @@ def test_every_method_has_a_line_measured_at_several_sizes_and_exponents_are_its
     target = make_target(rates.TARGET)
     assert {line.method for line in rates.LINES} == {name for name in METHODS if not METHODS[name].missing_in(target)}
     assert len({line.name for line in rates.LINES}) == len(rates.LINES)
-    costs = [rates.Cost("a", m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
-    costs += [rates.Cost("a", 10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
-    costs += [rates.Cost("a", 10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
-    costs += [rates.Cost("b", None, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
-    found = rates.exponents(costs, "a")
+    costs = [(m, 1000, 2, 0.1 * m**2, 3.0 * m) for m in (10, 20, 40)]
+    costs += [(10, n, 2, 10.0 * (n / 1000) ** 0.5, 30.0) for n in (4000, 16_000)]
+    costs += [(10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
+    without_m = [(0, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
+    columns = [*rates.Costs().columns(rates.CostsKnobs())][1:]
+    found, of_two = (
+        rates.exponents([dict(zip(columns, cost, strict=True)) for cost in each]) for each in (costs, without_m)
+    )
     powers = {"time_m": 2, "memory_m": 1, "time_N": 0.5, "memory_N": 0, "time_d": 3, "memory_d": 1}
     assert found == pytest.approx(powers)
-    of_two_sizes = dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0}
-    assert rates.exponents(costs, "b") == pytest.approx(of_two_sizes)
+    assert of_two == pytest.approx(dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0})
     assert all(len({size.dim for each, size in rates.plan("short") if each is line}) == 2 for line in rates.PAPERS)
 
 
@@ -212,11 +218,11 @@ def one_thread():
 def test_memory_grows_with_m_as_measured_in_bytes(line):
     few, squared = line.size == "num_components", line.method == "black_box_is"  # of all pairs, of 500 points at most
     sizes = (10, 20, 40) if few else (125, 250, 500) if squared else (200, 400, 800)
-    costs = [rates.measure(line, rates.Size(m), 1) for m in (sizes if line.size else (None,))]
-    assert all(cost.step_ms > 0 and cost.memory_kb > 0 for cost in costs)
+    costs = [rates.measure(line, rates.Size(m), 1) for m in (sizes if line.size else (0,))]
+    assert all(cost["step_ms"] > 0 and cost["memory_kb"] > 0 for cost in costs)
     # Pairs whose distances are sampled, and leaders, have a constant part.
     if line.size and not few and line.method not in ("steinis", "path_integration", "gf_ais"):
-        assert rates.exponents(costs, line.name)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
+        assert rates.exponents(costs)["memory_m"] == pytest.approx(2 if squared else 1, abs=0.25)
 
 
 RNG = np.random.default_rng(5)

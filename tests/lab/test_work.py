@@ -76,7 +76,7 @@ async def test_a_sample_is_tested_and_a_result_of_an_earlier_moment_says_so_unti
 
 async def test_a_test_of_fit_can_be_cancelled_and_the_end_of_the_page_cancels_it(monkeypatch, gate):
     begun, panel = threading.Event(), FitPanel()
-    monkeypatch.setattr(folds, "tested", lambda *args: begun.set() or gate.wait(60))
+    monkeypatch.setattr(folds, "test_fit", lambda *args, **given: begun.set() or gate.wait(60))
     panel.show(at(Runner(INDEPENDENT), 20))
     panel.view.collapsed = False
     panel._begin()

@@ -71,7 +71,9 @@ def parts_of(*diagnoses):
 
 def every(*asked):
     """Iterations between two rows of the history: as on a page, where somebody asks for it."""
-    return None if any(one.over_history for one in asked) else NEVER
+    told = [each for one in asked if isinstance(one, Template) for _, _, each in one._parts if each is not None]
+    tests = [one for one in asked if isinstance(one, Expression)]
+    return None if any(one.over_history for one in tests + told) else NEVER
 
 
 @cache

@@ -19,7 +19,7 @@ from panel.custom import JSComponent
 from pmdviz.engine.frame import Frame
 from pmdviz.errors import InputError
 from pmdviz.experiments.fit_statistics import FIT_TESTS
-from pmdviz.experiments.fit_testing import FitResult, tested
+from pmdviz.experiments.fit_testing import FitResult, test_fit
 from pmdviz.export import WRITERS, check
 from pmdviz.export.options import SIZES, Look
 from pmdviz.export.writers import install_command
@@ -194,7 +194,7 @@ class FitPanel(TaskSlot):
 
         def act(tell: Tell) -> FitResult:
             compiler.wait((DEFAULT, *FIT_GROUPS))
-            return tested(frame.target, as_live(frame), test, 0, ALPHA, DRAWS, "median")
+            return test_fit(frame.target, as_live(frame), test, alpha=ALPHA, draws=DRAWS)
 
         self.frame, self.outcome = frame, None
         self.begin(_fit_pool, act, self._ended)
