@@ -454,9 +454,9 @@ def caveat_of(frame: Frame) -> str:
     First what the method says of itself, then what the check has found. A check that finds the frame right overrules
     the method's diagnostics, which judge q by less. Caveats of the method about other results, as log Z, come last.
     """
-    own = frame.method.caveat(frame.state, frame.knobs)
-    if not own and frame.iteration:  # every run starts unfinished
-        own = frame.method.unfinished(frame.state, frame.knobs)
+    own = ""
+    if frame.iteration:  # every run starts unfinished
+        own = frame.method.caveat(frame.state, frame.knobs) or frame.method.unfinished(frame.state, frame.knobs)
     checked = frame.measured or frame
     if checked.iteration == 0:  # the prior itself, or nothing has been measured since
         return own or frame.no_density

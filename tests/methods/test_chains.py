@@ -45,10 +45,10 @@ def test_draws_are_kept_in_their_order_and_no_state_changes():
 @looped("method", CHAINS)
 def test_burn_in_and_thinning_choose_the_draws_that_are_judged(method):
     session = advanced(method, 0, burn_in=5)
-    for t in range(6):
+    for t in range(1, 6):
         note = f"burn-in ({t} of 5 draws): scored on all draws so far"
-        assert (session.frame.caveat, len(session.frame.particles)) == (note, t + 1)
-        session.advance()
+        assert (session.advance().caveat, len(session.frame.particles)) == (note, t + 1)
+    session.advance()
     frame, draws = session.advance(3), all_draws(session)
     assert np.array_equal(frame.particles, draws[5:])
     assert ("no density" in frame.caveat) == (num_distinct(draws[5:]) < 4) and "burn-in" not in frame.caveat

@@ -444,8 +444,7 @@ class Screen(LiveScreen[Snapshot]):
             self._note, self._note_until = f"new particles: {info.rejuvenated}", now + NOTE_S
         elif not playing or now > self._note_until:
             self._note = ""
-        caveat = snapshot.frame.caveat.partition(":")[0] if snapshot.frame.iteration else ""  # of no step yet
-        return self._note or self.veil.note(caveat)
+        return self._note or self.veil.note(snapshot.frame.caveat.partition(":")[0])
 
     def _trace(self, snapshot: Snapshot, playing: bool) -> None:
         """Every frame drawn so far; while playing a few times per second."""
