@@ -523,16 +523,7 @@ def segment_columns(parts: Iterable[Segments]) -> Columns:
     return dict(zip(EMPTY_PATHS, [*(np.ascontiguousarray(line) for line in lines), *rest], strict=True))
 
 
-Units = tuple[float, float]  # original units: a value is the first plus the second times the standardised value
-AS_GIVEN: Units = (0.0, 1.0)
-
-
-def original_units(target: Target, name: str) -> Units:
-    """Mean and sd that a column of a person's table had before it was standardised; 0 and 1 where it is as given."""
+def original_units(target: Target, name: str) -> dict[str, float]:
+    """Of an axis: mean and sd that a column of a person's table had before it was standardised; {} for none such."""
     found = (dict(zip(table.columns, table.units, strict=True)) for table in target.tables if table.units)
-    return next((units[name] for units in found if name in units), AS_GIVEN)
-
-
-def outcome_name(target: Target) -> str:
-    """What a person's table calls the outcome, which is its last column; else "y"."""
-    return target.tables[0].columns[-1] if target.tables else "y"
+    return next((dict(zip(("origin", "unit"), units[name], strict=True)) for units in found if name in units), {})

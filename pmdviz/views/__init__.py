@@ -39,7 +39,6 @@ from pmdviz.scenes.stage import (
     Pair,
     Scene,
     particles_label,
-    stage_axes,
     stage_picture,
     stage_tips,
 )
@@ -68,7 +67,7 @@ class StageView(PictureFigure):
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""
         self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
-        self._ends, self._tips = stage_axes(scene, target, pair, np.nan), stage_tips(scene, target, pair)
+        self._ends, self._tips = scene.axes(target, pair, np.nan), stage_tips(scene, target, pair)
         self._image: Image | None = None
         self.name_layers(method)
         if hasattr(self, "picture"):
@@ -101,7 +100,7 @@ class StageView(PictureFigure):
             columns = columns._replace(image=self._image)
         self._image = columns.image
         if np.isfinite(columns.top) and not np.isfinite(self._top):
-            self._top, self._ends = columns.top, stage_axes(self.scene, self.target, self.pair, columns.top)
+            self._top, self._ends = columns.top, self.scene.axes(self.target, self.pair, columns.top)
         note = note.replace(": ", ":\n") if self._large else "\n".join(textwrap.wrap(note, NOTE_LETTERS))
         made = stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
         self.draw_picture(made._replace(marks={**made.marks, **self._below}))

@@ -31,7 +31,7 @@ from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style, trace_columns
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
-from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER
 from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
@@ -354,10 +354,15 @@ class Screen(LiveScreen[Snapshot]):
     def follow(self, snapshot: Snapshot) -> None:
         """Take ranges and names from another target or scene; the same ranges keep the user's zoom."""
         target, seen = snapshot.frame.target, self.stage.target
-        look = snapshot.scene, snapshot.pair
-        same = look == (self.stage.scene, self.stage.pair)
-        if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
-            self.stage.look_at(target, *look, snapshot.frame.method)
+        scene, pair = snapshot.scene, snapshot.pair
+
+        def framed(one: Target) -> tuple:
+            """What the axes say and hold."""
+            return one.name, one.parameter_names, scene.axes(one, pair, 1.0)
+
+        same = (scene, pair) == (self.stage.scene, self.stage.pair)
+        if not same or (target is not seen and framed(target) != framed(seen)):
+            self.stage.look_at(target, scene, pair, snapshot.frame.method)
         self.stage.target = target
         self.stage.name_layers(snapshot.frame.method)
         beside = {GHOST: snapshot.ghost.name} if snapshot.ghost else {}
@@ -513,8 +518,3 @@ def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
 def _titles(groups: Mapping[str, trace_columns.Group]) -> dict[str, str]:
     """Title -> key, for a menu."""
     return {group.title: key for key, group in groups.items()}
-
-
-def _framed(target: Target, scene: Scene, pair: Pair) -> tuple[str, Sequence[str], tuple[str, str], Ranges]:
-    """What the axes say and hold."""
-    return target.name, target.parameter_names, scene.axis_labels(target, pair), scene.ranges(target, pair, 1.0)

@@ -9,12 +9,14 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
+from pmdviz.scenes.stage import Pair, Scene, bare_axes, cell_axes
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
 GAP = 1  # cells between two lattices or images
+COLOURS = "orange: lowest value, green: highest"
 
 
 class LatticeScene(Scene):
@@ -25,7 +27,6 @@ class LatticeScene(Scene):
 
     name = "lattice"
     title = "Lattice"
-    numbered = False
     order = 10
     legend = {"exact": "exact mean", "approximate": "mean of draws"}
 
@@ -33,15 +34,12 @@ class LatticeScene(Scene):
         """To discrete states."""
         return isinstance(target.space, Discrete)
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = shape_of(target)
-        return around_cells(rows, _panels(target) * (columns + GAP) - GAP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which lattice is which, in their order, and what the colours say."""
+        rows, columns = shape_of(target)
         exact = " · exact mean" if _panels(target) > 2 else ""
-        return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
+        words = f"newest state · mean of draws{exact}", COLOURS
+        return cell_axes(words, rows, _panels(target) * (columns + GAP) - GAP)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of two or three lattices."""
@@ -97,7 +95,6 @@ class LatticeStripScene(Scene):
 
     name = "lattice_strip"
     title = "Lattices of particles"
-    numbered = False
     order = 9
     legend = {"exact": "exact mean", "approximate": "mean of all"}
 
@@ -105,14 +102,11 @@ class LatticeStripScene(Scene):
         """To particles that are discrete states."""
         return isinstance(target.space, Discrete) and method.family == "particles"
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        return around_cells(*_extent(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which lattice is which, and what the colours say."""
         exact = " · exact mean" if target.reference() is not None else ""
-        return f"above: {ACROSS * DOWN} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
+        words = f"above: {ACROSS * DOWN} particles; below: mean of all{exact}", COLOURS
+        return cell_axes(words, *_extent(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all lattices."""
@@ -163,14 +157,11 @@ class ValueBarsScene(Scene):
         """To one coordinate of discrete states."""
         return "discrete" in target.offers and target.dim == 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """All values."""
         values, gap = np.sort(target.space.values), _least_distance(target)
-        return (values[0] - SIDE * gap, values[-1] + SIDE * gap), (0.0, HEADROOM * highest(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinate's name."""
-        return f"value of {target.parameter_names[0]}", "probability"
+        x = Axis(f"value of {target.parameter_names[0]}", values[0] - SIDE * gap, values[-1] + SIDE * gap)
+        return x, Axis("probability", 0.0, HEADROOM * highest(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two rows of bars."""
@@ -228,7 +219,6 @@ class QuantileBinsScene(Scene):
 
     name = "quantile_bins"
     title = "Quantile bins"
-    numbered = False
     order = 7
     legend = {
         "prior": "base p₀",
@@ -241,14 +231,10 @@ class QuantileBinsScene(Scene):
         """To latent points of one coordinate."""
         return isinstance(method, DiscreteGFSVGD) and "discrete" in target.offers and target.dim == 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """In units in which the base reaches from -1 to 1."""
-        return (-1.0, 1.0), (2 * FLOOR, TOP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Which is which."""
         above = f"density of x below, probability of {target.parameter_names[0]} above"
-        return "latent x, in bins of equal mass under p₀", above
+        return bare_axes(("latent x, in bins of equal mass under p₀", above), ((-1.0, 1.0), (2 * FLOOR, TOP)))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Shades, two curves, bars and dots."""
@@ -315,7 +301,6 @@ class WeightSignsScene(Scene):
 
     name = "weight_signs"
     title = "Hidden units"
-    numbered = False
     order = 6
     legend = {}
 
@@ -323,15 +308,10 @@ class WeightSignsScene(Scene):
         """To nets that look at images."""
         return getattr(target, "image_shape", None) is not None and hasattr(target, "first_layer")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = _cells(target)
-        half = max(rows + 2 * ABOVE, columns) / 2 + 1.5
-        return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The places of the maps, and the meaning of the colours."""
-        return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
+        words = "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
+        return cell_axes(words, *_cells(target), edge=1.5, over=ABOVE)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two tables of images, and over each how often it is right on held-out rows."""
@@ -393,7 +373,6 @@ class TopicsScene(Scene):
 
     name = "topics"
     title = "Topics"
-    numbered = False
     order = 3
     legend = {"approximate": "share of the topic in the document (last tile)"}
 
@@ -406,15 +385,12 @@ class TopicsScene(Scene):
         count = min(DOCUMENTS, len(target.test_data), target.dim)
         return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        return around_cells(*_size_in_cells(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which tile is which."""
         number, shown = target.options.num_topics, _shown(target)
         some = f"{number} topics" if shown == number else f"the first {shown} of {number} topics"
-        return f"{some}, row by row; last: held-out document {pair[0] + 1}", "words"
+        words = f"{some}, row by row; last: held-out document {pair[0] + 1}", "words"
+        return cell_axes(words, *_size_in_cells(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all tiles, and a line below each topic."""
@@ -535,7 +511,6 @@ class ReconstructionScene(Scene):
 
     name = "reconstruction"
     title = "Image"
-    numbered = False
     order = 6
     legend = {}
 
@@ -543,14 +518,10 @@ class ReconstructionScene(Scene):
         """To targets whose theta decodes to an image."""
         return hasattr(target, "decoded")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = target.image_shape
-        return around_cells(rows, 4 * (columns + GAP) - GAP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which image is which, in their order, and what the colours say."""
-        return "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
+        words = "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
+        return cell_axes(words, target.image_shape[0], 4 * (target.image_shape[1] + GAP) - GAP)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of four."""

@@ -14,8 +14,9 @@ from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import Pair, Ranges, Scene, square
+from pmdviz.scenes.stage import Pair, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.exact import Box
@@ -128,18 +129,12 @@ class MarginalsScene(Scene):
         """To real coordinates, more than one, with something to compare them with."""
         return "reals" in target.offers and target.dim > 1 and target.reference() is not None
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """A row of height 1 for each coordinate."""
-        return (-WIDE, WIDE), (-0.1, _rows(target) + 0.1)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """What a row is."""
         names, rows = target.parameter_names, _rows(target)
         some = "" if rows == target.dim else f", the first {rows} of {target.dim}"
-        return (
-            "distance from the exact mean (exact sds)",
-            f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}",
-        )
+        up = Axis(f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}", -0.1, rows + 0.1)
+        return Axis("distance from the exact mean (exact sds)", -WIDE, WIDE), up
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves."""
@@ -233,20 +228,16 @@ class OverPosterior(Scene):
 
     shows_theta = True
     pairs = True
+    seen = staticmethod(col.with_strips)  # of the square: with room for the marginals
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
-        if target.dim > 1:
-            return col.with_strips(*square(target.view_box, pair))
-        top = top if np.isfinite(top) else 1.0
-        return target.view_box[0], (-0.1 * top, 1.12 * top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinates' names."""
         names = target.parameter_names
-        if target.dim == 1:
-            return names[0], f"density (1 / unit of {names[0]})"
-        return names[pair[0]], names[pair[1]]
+        if target.dim > 1:
+            x, y = self.seen(*square(target.view_box, pair))
+            return Axis(names[pair[0]], *x), Axis(names[pair[1]], *y)
+        top = top if np.isfinite(top) else 1.0
+        return Axis(names[0], *target.view_box[0]), Axis(f"density (1 / unit of {names[0]})", -0.1 * top, 1.12 * top)
 
 
 class PosteriorScene(OverPosterior):
@@ -364,16 +355,13 @@ class DifferenceScene(OverPosterior):
     name = "difference"
     title = "Where they differ"
     shows_theta = pairs = False
+    seen = staticmethod(lambda x, y: (x, y))
     order = 15
     legend = {"exact": "exact posterior (blue: q too low)", "approximate": "approximation (orange: too high)"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """In one and two dimensions, where the exact posterior is known."""
         return "reals" in target.offers and target.planar is not None
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box; of curves as high as the exact density."""
-        return square(target.view_box) if target.dim > 1 else super().ranges(target, pair, top)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The image, and the lines of both."""
