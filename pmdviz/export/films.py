@@ -416,7 +416,7 @@ def stage_of(film: Film, scene: Scene) -> Picture:
 def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
     """The chosen traces against the chosen clock, on the axes of the whole run."""
     run, method, group = film.what, film.what.final.method, film.group
-    clock = film.look.clock or trace_columns.usual_clock(method, run.recipe.budget_unit)
+    clock = film.look.clock or method.clock or trace_columns.CLOCK_OF[run.recipe.budget_unit]
     budget = trace_columns.budget_drawn(run.final, run.recipe.budget)
     axes = trace_columns.traces_axes(run.history, group, clock, film.floors, budget, run.recipe.budget_unit)
     expected = [mark.kind for mark in last.marks]

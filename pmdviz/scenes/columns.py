@@ -364,8 +364,7 @@ SHADES = 127  # on either side of the neutral half
 BRIGHTEN = 0.5  # power of q over its peak: its flanks are seen too
 ROWS = 160  # cells of a picture of curves, upwards
 
-HEAT = ("approximate", "exact")
-DIFFERENCE = ("approximate", "exact")  # where q is above p, where p is above q
+ENDS = ("approximate", "exact")  # where q is, or is above p; where p is above q
 
 Box = tuple[Span, ...]
 
@@ -374,20 +373,20 @@ def heat_image(q: np.ndarray, box: Box) -> Image:
     """A density of the plane, brightest at its own peak."""
     cells = _coarse(q)
     top = float(cells.max())
-    return _image(-((cells / top) ** BRIGHTEN) if top > 0 else cells, box[0], box[1], HEAT)
+    return _image(-((cells / top) ** BRIGHTEN) if top > 0 else cells, *box)
 
 
 def difference_image(p: np.ndarray, q: np.ndarray, box: Box) -> Image:
     """p - q in the plane, in units of the highest p: each colour's mass is the TV, but for what lies outside."""
     coarse_p, coarse_q = _coarse(p), _coarse(q)
-    return _image((coarse_p - coarse_q) / coarse_p.max(), box[0], box[1], DIFFERENCE)
+    return _image((coarse_p - coarse_q) / coarse_p.max(), *box)
 
 
 def area_image(p: np.ndarray, q: np.ndarray, across: Span, up: Span) -> Image:
     """The areas between two curves over `across`, of the heights `up`."""
     heights = up[0] + (up[1] - up[0]) * (np.arange(ROWS)[:, None] + 0.5) / ROWS
     between = (heights >= np.minimum(p, q)) & (heights <= np.maximum(p, q))
-    return _image(np.where(between, np.sign(p - q), 0.0), across, up, DIFFERENCE)
+    return _image(np.where(between, np.sign(p - q), 0.0), across, up)
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:
@@ -404,10 +403,10 @@ def _means(values: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, edges[:-1], axis=0) / np.diff(edges)[:, None]
 
 
-def _image(signed: np.ndarray, x: Span, y: Span, ends: tuple[str, str]) -> Image:
+def _image(signed: np.ndarray, x: Span, y: Span) -> Image:
     """Values in [-1, 1] as an image, in as many shades as its palette has: what repeats packs well."""
     shades = np.rint(SHADES * np.clip(signed, -1, 1)) / SHADES
-    return Image((0.5 + 0.5 * shades).astype(np.float32), x, y, ends)
+    return Image((0.5 + 0.5 * shades).astype(np.float32), x, y, ENDS)
 
 
 # How a method moves, as segments: the way of a chain, the arrows of a force, the ellipses of Gaussians.

@@ -54,8 +54,8 @@ class Group(NamedTuple):
     axis_label: str
     log: bool
     metrics: Mapping[str, Trace]  # by the column of the history that it shows
-    floors: Mapping[str, str]  # floor -> the metric that it is a floor of
-    ceiling: float  # above which values are drawn at the edge of a logarithmic axis
+    floors: Mapping[str, str] = NOTHING  # floor -> the metric that it is a floor of
+    ceiling: float = np.inf  # above which values are drawn at the edge of a logarithmic axis
     ends: tuple[float, float] | None = None  # of an axis that is the same whatever the values are
     most: float = np.inf  # that a value on a linear axis can be
 
@@ -94,9 +94,7 @@ def _of_metrics(those: list[Metric]) -> Group:
 
 def _of_scalar(scalar: Scalar) -> Group:
     label = f"{scalar.title} ({scalar.unit})" if scalar.unit else scalar.title
-    return Group(
-        capital(scalar.title), label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf
-    )
+    return Group(capital(scalar.title), label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")})
 
 
 GROUPS = _groups()
@@ -104,10 +102,8 @@ GROUPS = _groups()
 
 def first_group(known: Mapping[str, Group]) -> str:
     """The key of the first traces: the first that says how good the approximation is."""
-    judging = (
-        key for key, group in known.items() if any(METRICS[name].ranks for name in group.metrics if name in METRICS)
-    )
-    return next(judging, next(iter(known)))
+    ranking = {name for name, metric in METRICS.items() if metric.ranks}
+    return next((key for key, group in known.items() if ranking & group.metrics.keys()), next(iter(known)))
 
 
 COLUMNS = tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))  # that traces may show
@@ -178,11 +174,6 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
 
 
-def usual_clock(method: Method, unit: str) -> str:
-    """The default clock of the traces of a method: the clock of the budget, or the method's own."""
-    return method.clock or CLOCK_OF[unit]
-
-
 def clocks_of(target: Target) -> dict[str, str]:
     """The clocks that a run on a target has, with their words: without data none are visited."""
     return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
@@ -206,11 +197,6 @@ def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
     """A column of the history as floats; NaN where the run has none of that name."""
     found = history.get(name)
     return np.full(len(history["iteration"]), np.nan) if found is None else np.asarray(found, float)
-
-
-def names_in(history: Mapping[str, np.ndarray], group: Group) -> tuple[str, ...]:
-    """The group's metrics that the run has, which a legend names; all of them while nothing is known."""
-    return tuple(name for name in group.metrics if name in history) or tuple(group.metrics)
 
 
 def trace_columns(
@@ -292,7 +278,8 @@ def traces_picture(
     x, y = axes
     columns, reached = trace_columns(history, group.metrics, (y.low, y.high)), known_floors(group, floors)
     drawn = band_marks(bands, {name: one.colour for name, one in group.metrics.items()}, (y.low, y.high))
-    legend = {name: group.metrics[name].title for name in names_in(history, group)}
+    found = [name for name in group.metrics if name in history] or [*group.metrics]  # all while nothing is known
+    legend = {name: group.metrics[name].title for name in found}
     if standing.name:
         legend["ghost"] = standing.name.removeprefix("the ")
     if reached:
@@ -535,22 +522,17 @@ def knob_marks(
     past = [(at, values) for at, values in changes if at <= now]
     if not past:
         return []
-    at_all = np.array([at for at, _ in past])
-    clocks = "visited", "evaluations", "seconds"
-    visited, evaluations, seconds = (np.interp(at_all, history["iteration"], history[c]) for c in clocks)
-    marks = []
-    for k, (at, values) in enumerate(past):
-        became = ", ".join(f"{name} became {value}" for name, value in values.items())
-        marks.append(
-            Mark(at, int(visited[k]), int(evaluations[k]), float(seconds[k]), "knob", f"iteration {at:,}: {became}")
-        )
-    return marks
+    at, turned = zip(*past, strict=True)
+    clocks = [np.interp(at, history["iteration"], history[name]) for name in ("visited", "evaluations", "seconds")]
+    said = [", ".join(f"{name} became {value}" for name, value in values.items()) for values in turned]
+    rows = zip(at, *clocks, said, strict=True)
+    return [Mark(t, int(v), int(e), float(s), "knob", f"iteration {t:,}: {words}") for t, v, e, s, words in rows]
 
 
 # A run's past in words.
 
 SHORTEST = 500  # iterations that a time line has room for at most while few have been made
-GHOST, BRANCH = "the previous run", "the branch"
+GHOST, BRANCH = "the previous run", "the branch"  # names of the run next to the one in view
 SAME = "no setting differs yet"
 WHAT_IF = "What if …"
 
@@ -565,16 +547,6 @@ def line_end(last: int, spent: int, budget: int | None) -> int:
     if budget is None or spent == 0:
         return room if budget is None else max(last, 1)
     return max(last, min(room, math.ceil(last * budget / spent)))
-
-
-def place_words(at: int, last: int, counted: str = "iteration") -> str:
-    """Where one stands: "iteration 40 of 120"."""
-    return f"{counted} {count(at)} of {count(last)}"
-
-
-def ghost_name(is_branch: bool) -> str:
-    """The name of the run next to the one in view."""
-    return BRANCH if is_branch else GHOST
 
 
 def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Value], after: Mapping[str, Value]) -> str:

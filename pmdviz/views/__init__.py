@@ -17,31 +17,12 @@ from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
-from pmdviz.scenes import style
+from pmdviz.scenes import race, style
 from pmdviz.scenes import trace_columns as traced
 from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
-from pmdviz.scenes.race import (
-    Columns,
-    Joined,
-    Letters,
-    RaceScene,
-    difference_of,
-    difference_picture,
-    race_traces_picture,
-    tiles_picture,
-    tiles_room,
-)
-from pmdviz.scenes.stage import (
-    MARKS,
-    SCENES,
-    Pair,
-    Scene,
-    particles_label,
-    stage_picture,
-    stage_tips,
-)
+from pmdviz.scenes.stage import MARKS, SCENES, Pair, Scene, particles_label, stage_picture, stage_tips
 from pmdviz.views.drawing import PictureFigure
 
 NOTE_LETTERS = 38  # of a line that a phone has room for
@@ -126,7 +107,7 @@ class DataView(PictureFigure):
         self._moment = moment
         self.draw_picture(data_picture(moment, self._rug))
 
-    def show_rug(self, columns: Columns) -> None:
+    def show_rug(self, columns: race.Columns) -> None:
         """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
         if len(columns["x"]) or len(self._rug["x"]):
             self._rug = dict(columns)
@@ -145,17 +126,17 @@ class RaceTiles(PictureFigure):
     def __init__(self) -> None:
         self.tiling, self.width = Tiling(0, 3), UNKNOWN_PX
         self._kept_words: dict[str, Layer] = {}
-        self._joined: Joined = {}
+        self._joined: race.Joined = {}
         # With `frame_align` it would take over the borders of the traces in the same layout.
-        super().__init__("race", tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
+        super().__init__("race", race.tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
         moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
         self.moving = [self.sources[key] for key in moving]
 
-    def draw(self, scene: RaceScene, with_words: bool = True) -> None:
+    def draw(self, scene: race.RaceScene, with_words: bool = True) -> None:
         """Draw what each method's stage shows into its tile; without new words those before stay."""
         tiling = Tiling.fitting(len(scene.tiles), self.width)
-        letters = Letters.fitting(self.width / tiling.size[0])
-        made = tiles_picture(scene, tiling, letters, before=self._joined)
+        letters = race.Letters.fitting(self.width / tiling.size[0])
+        made = race.tiles_picture(scene, tiling, letters, before=self._joined)
         if with_words or tiling != self.tiling:
             self._kept_words = {key: made.marks[key] for key in SAID}
         if tiling != self.tiling:
@@ -432,9 +413,9 @@ class RaceTraces(PictureFigure):
         self.clock = "visited"
         self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
-        self._last: RaceScene | None = None
+        self._last: race.RaceScene | None = None
         other = next(each for each in METRICS.values() if each.axis and each.log != metric.log)
-        room = [race_traces_picture(ROOM, each, "visited") for each in (other, metric)]
+        room = [race.race_traces_picture(ROOM, each, "visited") for each in (other, metric)]
         super().__init__(f"race-{slot}", room[1], "width", more=room[:1], height=RACE_HEIGHT)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
@@ -443,22 +424,22 @@ class RaceTraces(PictureFigure):
         """The columns of the entrants."""
         return [self.sources[f"traces-{k}"] for k in range(len(ROOM))]
 
-    def show(self, scene: RaceScene) -> None:
+    def show(self, scene: race.RaceScene) -> None:
         """Draw the traces of the whole race so far, with markers where the entrants are, and the floors."""
         self._last = scene
         self.draw_picture(self._difference(scene) if self.metric is None else self._curves(scene, self.metric))
 
-    def _difference(self, scene: RaceScene) -> Picture:
-        if (found := difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
+    def _difference(self, scene: race.RaceScene) -> Picture:
+        if (found := race.difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
             return self.picture
         end = max(float(tile.trace[self.clock][-1]) for tile in scene.tiles)
-        return difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
+        return race.difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
 
-    def _curves(self, scene: RaceScene, metric: Metric) -> Picture:
+    def _curves(self, scene: race.RaceScene, metric: Metric) -> Picture:
         rows = [tile.whole for tile in scene.tiles]
         here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else ()
         counted = scene.floors.get(metric.name), scene.budget, scene.recipe.budget_unit
-        made = race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
+        made = race.race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
         waits = rows and all(len(one["visited"]) < 2 for one in rows)
         return made._replace(middle=WAITING.format(metric.title)) if waits else made
 

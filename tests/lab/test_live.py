@@ -444,7 +444,7 @@ def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, live, monk
 async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_and_acts_where_it_was_turned(cold):
     async with playing_lab() as lab:
         lab.live.pace, play, shown = FAST, lab.playback.buttons["Play"], lab._last
-        lab.commands.begin("method", target="banana", method="svgd", target_options={})
+        lab.begin("method", target="banana", method="svgd", target_options={})
         await until(lambda: lab.busy_card.shown and play.disabled)
         lab.cancel()
         assert lab._last is shown and not play.disabled and not lab.busy_card.shown

@@ -438,7 +438,7 @@ class Screen(LiveScreen[Snapshot]):
     def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
         clocks = _by_words(trace_columns.clocks_of(frame.target))
-        counted = trace_columns.usual_clock(frame.method, frame.budget_unit)
+        counted = frame.method.clock or trace_columns.CLOCK_OF[frame.budget_unit]
         turned = self._counted != counted or self.clock.value not in clocks.values()
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
