@@ -96,10 +96,6 @@ class FigureLayout:
         width, height = box.width - b["left"] - b["right"], box.height - b["bottom"] - b["top"]
         corner = (box.x + b["left"]) / self.width, (box.y + b["bottom"]) / self.height
         axes = self.figure.add_axes((*corner, width / self.width, height / self.height))
-        self._dress(axes)
-        return axes
-
-    def _dress(self, axes: Axes) -> None:
         colours = self.colours
         axes.set_facecolor("none")
         axes.set_axisbelow(True)
@@ -110,12 +106,7 @@ class FigureLayout:
         )  # fmt: skip
         for side, spine in axes.spines.items():
             spine.set(color=colours.muted if side in ("left", "bottom") else colours.grid, linewidth=1)
-
-    def label(self, axes: Axes, x: str, y: str) -> None:
-        """The words along the axes."""
-        font = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.text, "labelpad": 5}
-        axes.set_xlabel(x, **font)
-        axes.set_ylabel(y, **font)
+        return axes
 
     def text(self, axes: Axes, x: float, y: float, words: str, **more: Style) -> Text:
         """Words on axes, in the small size and the muted colour unless said otherwise."""
@@ -177,15 +168,6 @@ def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] 
     axis.set_minor_locator(NullLocator())
 
 
-def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: style.Theme) -> None:
-    """The paths of a method: segments of one artist, each of its own colour and opacity."""
-    ends = np.stack([paths[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
-    artist.set_segments(ends.reshape(-1, 2, 2))
-    inks = to_rgba_array([colours.layers[name] for name in style.PATH_COLOURS])[paths["kind"].astype(int)]
-    inks[:, 3] = paths["alpha"]
-    artist.set_color(inks)
-
-
 LETTER = 0.56  # mean width of a letter of the title, in its size
 AREA_ALPHA = 0.16  # of areas that do not say it
 MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among the drawn marks
@@ -221,7 +203,9 @@ class PicturePanel(Generic[S]):
         axes = paper.axes(box, **borders)
         axes.set(xscale="log" if picture.x.log else "linear", yscale="log" if picture.y.log else "linear")
         axes.set(**self.spans)
-        paper.label(axes, label, picture.y.label)
+        font = {"fontsize": paper.text_px, "fontfamily": FONT, "color": paper.colours.text, "labelpad": 5}
+        axes.set_xlabel(label, **font)
+        axes.set_ylabel(picture.y.label, **font)
         across = picture.x.ticks
         longest = max((len(picture.x.words(tick)) for tick in across), default=0) + 1
         room = axes.bbox.width / paper.scale / (longest * letter)
@@ -304,7 +288,11 @@ class PicturePanel(Generic[S]):
                 artist.set_sizes(np.asarray(columns.get("size", look.get("size"))).reshape(-1) ** 2)
                 artist.set_alpha(dot_opacity(self.paper.colours.dots, look["drawn"]) if "drawn" in look else None)
             case "segments":
-                set_segments(artist, columns, self.paper.colours)
+                ends = np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
+                artist.set_segments(ends.reshape(-1, 2, 2))
+                inks = to_rgba_array([self.inks[name] for name in style.PATH_COLOURS])[columns["kind"].astype(int)]
+                inks[:, 3] = columns["alpha"]
+                artist.set_color(inks)
             case "areas" | "band" | "bars":
                 self._update_patches(artist, mark)
             case "image":
@@ -466,9 +454,9 @@ class RunPicture(Drawing[Scene]):
         last = film.last_scene()
         super().__init__(film.look, max(len(last.words), len(first.words)))
         stage, traces = self.paper.layout(self.title_lines)
-        self.stage = PicturePanel(self.paper, stage, partial(stage_of, film), first)
-        self.traces = PicturePanel(self.paper, traces, partial(traces_of, film, last), first) if traces else None
-        self.panels = [self.stage, *([self.traces] if self.traces else [])]
+        self.panels = [PicturePanel(self.paper, stage, partial(stage_of, film), first)]
+        if traces:
+            self.panels.append(PicturePanel(self.paper, traces, partial(traces_of, film, last), first))
 
 
 # The picture of a race: a tile for each entrant, and one metric of all next to them.

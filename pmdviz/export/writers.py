@@ -26,8 +26,6 @@ from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from pmdviz.export.figure import Drawing
 
 
@@ -216,14 +214,12 @@ def _cell(value: Value | np.generic) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _write_text(words: Callable[[Film | RaceFilm], str], job: Job) -> None:
-    job.path.write_text(words(job.film), encoding="utf-8")
+def _text(suffix: str, title: str, option: str, words: Callable[[Film | RaceFilm], str]) -> Writer:
+    return Writer(suffix, title, (option,), lambda job: job.path.write_text(words(job.film), encoding="utf-8"))
 
 
-CSV = Writer(
-    ".csv", "a table of numbers as plain text: the history, the particles, ...", ("table",),
-    partial(_write_text, lambda film: table_csv(film.columns())),
-)  # fmt: skip
+TABLE = "a table of numbers as plain text: the history, the particles, ..."
+CSV = _text(".csv", TABLE, "table", lambda film: table_csv(film.columns()))
 
 
 # GIF: one shared palette.
@@ -382,19 +378,14 @@ MP4 = Writer(
 # Numbers as a Parquet table.
 
 
-def _type(column: np.ndarray) -> pyarrow.DataType:
-    import pyarrow
-
-    return pyarrow.string() if column.dtype.kind in "OU" else pyarrow.from_numpy_dtype(column.dtype)
-
-
 def _write_parquet(job: Job) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    columns = job.film.columns()
-    known = [(name, _type(column), {"unit": UNITS.get(name, "")}) for name, column in columns.items()]
-    fields = [pyarrow.field(name, kind, metadata=unit) for name, kind, unit in known]
+    columns, fields = job.film.columns(), []
+    for name, column in columns.items():
+        kind = pyarrow.string() if column.dtype.kind in "OU" else pyarrow.from_numpy_dtype(column.dtype)
+        fields.append(pyarrow.field(name, kind, metadata={"unit": UNITS.get(name, "")}))
     table = pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
     parquet.write_table(table, job.path)
 
@@ -408,11 +399,7 @@ PARQUET = Writer(
 # The run or the race as text: the Python that repeats it, and its recipe.
 
 
-PYTHON = Writer(
-    ".py", "the lines of Python that repeat the run or the race as it stands", ("whole",),
-    partial(_write_text, lambda film: film.python()),
-)  # fmt: skip
-RECIPE = Writer(
-    ".json", "the recipe: everything needed to replay the run or the race as it stands", ("whole",),
-    partial(_write_text, lambda film: film.recipe() + "\n"),
-)  # fmt: skip
+REPEATS = "the lines of Python that repeat the run or the race as it stands"
+PYTHON = _text(".py", REPEATS, "whole", lambda film: film.python())
+REPLAYS = "the recipe: everything needed to replay the run or the race as it stands"
+RECIPE = _text(".json", REPLAYS, "whole", lambda film: film.recipe() + "\n")

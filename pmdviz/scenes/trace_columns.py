@@ -174,11 +174,6 @@ def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
 
 
-def clocks_of(target: Target) -> dict[str, str]:
-    """The clocks that a run on a target has, with their words: without data none are visited."""
-    return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
-
-
 def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -> float:
     """Where the x axis ends: the budget where the clock counts it, else a round number that is reached last."""
     if clock == CLOCK_OF[unit] and budget and last <= budget * 1.05:

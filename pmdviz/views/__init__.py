@@ -128,7 +128,8 @@ class RaceTiles(PictureFigure):
         self._kept_words: dict[str, Layer] = {}
         self._joined: race.Joined = {}
         # With `frame_align` it would take over the borders of the traces in the same layout.
-        super().__init__("race", race.tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
+        look = {"legend": False, "frame_align": False, "borders": dict.fromkeys(style.BORDERS, 0)}
+        super().__init__("race", race.tiles_room(style.MOST_ENTRANTS), **look)
         moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
         self.moving = [self.sources[key] for key in moving]
 
@@ -144,11 +145,6 @@ class RaceTiles(PictureFigure):
             self.figure.styles = {**self.figure.styles, "aspect-ratio": f"{width:.4f} / {height:.4f}"}
         self.draw_picture(made._replace(marks={**made.marks, **self._kept_words}))
 
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme; nothing is around the tiles."""
-        super().set_theme(dark, presenter)
-        self.figure.update(**{f"min_border_{side}": 0 for side in style.BORDERS}, outline_line_color=None)
-
 
 # Pictures of experiments.
 
@@ -163,22 +159,17 @@ class ExperimentFigure(PictureFigure):
     """The figure of one picture."""
 
     def __init__(self, picture: Shown, numbers: Mapping[str, int]) -> None:
-        self._borders = SQUARE if isinstance(picture, Ellipses) else BORDERS
+        borders = SQUARE if isinstance(picture, Ellipses) else BORDERS
         wide = {"sizing_mode": "scale_width", "width": SIDE, "height": SIDE, "max_width": SIDE}
         look: dict[str, Any] = wide if isinstance(picture, Ellipses) else {"height": HEIGHT}
         name = f"picture-{type(picture).__name__.lower()}"
-        super().__init__(name, picture_of(picture, numbers), legend=False, borders=self._borders, **look)
+        super().__init__(name, picture_of(picture, numbers), legend=False, borders=borders, **look)
         if isinstance(picture, HeatMap):
             self.figure.grid.visible = False
 
     def show(self, picture: Shown, numbers: Mapping[str, int]) -> None:
         """Draw a picture of the same kind; drawing twice changes nothing."""
         self.draw_picture(picture_of(picture, numbers))
-
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme; the borders stay."""
-        super().set_theme(dark, presenter)
-        self.figure.update(**{f"min_border_{side}": px for side, px in self._borders.items()})
 
 
 def kind_of(picture: Shown) -> Kind:

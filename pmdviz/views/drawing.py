@@ -86,7 +86,7 @@ class PictureFigure:
 
     The reader may zoom along `zoom`, "width" or "both". `more` are pictures that the same figure is to be ready for:
     the y axis of some may be logarithmic, for others not. A page that has a `legend` of its own hides this one: its
-    items wait among its tags until a picture is saved.
+    items wait among its tags until a picture is saved. `borders` are the same at any size of the labels.
     """
 
     def __init__(
@@ -97,12 +97,13 @@ class PictureFigure:
         legend: bool = True,
         more: Sequence[Picture] = (),
         put: Callable[[models.ColumnDataSource, Any], None] = set_data,
+        borders: Mapping[str, int] | None = None,
         **look: Any,
     ) -> None:
         self.zoom, self.twin = zoom, len({each.y.log for each in (first, *more)}) == 2
         self.log = self.twin or first.y.log
         look |= {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
-        self.figure = figures.make(name, zoom=zoom, **look)
+        self.figure, self._borders = figures.make(name, zoom=zoom, **look), borders
         figures.describe_by_tag(self.figure)
         self.put = put  # a live page has a shorter way than Bokeh's
         self.stores: dict[str, Store] = {}
@@ -422,14 +423,16 @@ class PictureFigure:
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         self._dark, self._large = dark, presenter
-        figures.apply_theme(self.figure, dark, presenter)
+        figures.apply_theme(self.figure, dark, presenter, self._borders)
+        if self.picture.x.bare and self.picture.y.bare:
+            self.figure.outline_line_color = None
         for layer in self.drawn.values():
             self._style(layer)
         for key in self.signs.keys() & self.picture.marks.keys():
             self._style_sign(key, self.signs[key])
-        theme, px = style.theme(dark), figures.text_px(presenter)
+        theme, px = style.theme(dark), style.PRESENTER_PX if presenter else style.TEXT_PX
         for label, colour in ((self.middle, theme.muted), (self.corner, theme.muted), (self.note, theme.text)):
-            label.update(text_color=colour, text_font_size=px)
+            label.update(text_color=colour, text_font_size=f"{px}px")
         self.note.update(background_fill_color=theme.paper, background_fill_alpha=NOTE_ALPHA)
 
     def toggle(self, names: Iterable[str]) -> None:
@@ -544,10 +547,7 @@ def _gone(kind: str, columns: Columns) -> Columns:
 
 def _same(one: Columns, other: Columns) -> bool:
     """Whether two mappings hold equal columns."""
-    if one.keys() != other.keys():
-        return False
-    pairs = [(one[name], other[name]) for name in one]
-    return all(a is b or _equal(a, b) for a, b in pairs)
+    return one.keys() == other.keys() and all(a is other[name] or _equal(a, other[name]) for name, a in one.items())
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -343,11 +343,7 @@ class ExportPanel:
         self.cards.chosen = RUNS if runs else next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
 
     def _turn(self, name: str, value: Value) -> None:
-        try:
-            self.look = self.look.replaced(**{name: value})
-        except InputError as error:
-            self.form.controls[name].refuse(error.on_page)
-            return
+        self.look = self.look.replaced(**{name: value})
         self._mark_card()
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
         self.form.show(self.look, self._usual.as_dict(), {})

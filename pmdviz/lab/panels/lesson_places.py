@@ -80,16 +80,6 @@ class Veil:
         """Whether traces of these may be shown."""
         return "exact" not in self.parts or not any(name in METRICS and name not in WITHOUT_EXACT for name in metrics)
 
-    @property
-    def hides_second(self) -> bool:
-        """Whether the first traces are alone: in a lesson others might answer its next question."""
-        return bool(self.parts & {"traces", SECOND})
-
-    @property
-    def hides_traces(self) -> bool:
-        """Whether no traces are shown."""
-        return "traces" in self.parts
-
 
 SECOND = "second traces"  # hidden throughout a lesson
 WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior

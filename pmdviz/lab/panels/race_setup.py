@@ -66,8 +66,8 @@ class EntrantCard:
         if self.form is not None and self.shown is not None:
             way = METHODS[self.shown.method]
             usual = way.fitted(way.Knobs.defaults(), self._target)
-            self.form.rebuild(way.Knobs, usual.as_dict())
-            self.form.show(usual.replaced(**self.shown.knobs), usual.as_dict(), {}, way.idle_knobs(self._target))
+            idle = way.idle_knobs(self._target)
+            self.form.show_all(usual.replaced(**self.shown.knobs), usual.as_dict(), idle=idle)
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal next to the knob of that name; False without such a knob."""

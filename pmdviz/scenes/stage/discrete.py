@@ -47,16 +47,20 @@ class LatticeScene(Scene):
         states = [frame.particles[-1], frame.density.mean]
         states += [target.reference().mean] if _panels(target) > 2 else []
         rows, columns = shape_of(target)
-        drawn = side_by_side([cells(target, state)[::-1] for state in states])
+        drawn = mosaic([cells(target, state) for state in states], len(states))
         wide = columns + GAP
         means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
         return col.StageColumns(means[1] if means[1:] else col.EMPTY_LINE, means[0], image=col.Image.of_cells(drawn))
 
 
-def side_by_side(images: Sequence[np.ndarray]) -> np.ndarray:
-    """Images in a row, with a gap of NaN between two."""
-    padded = [np.pad(image, ((0, 0), (0, GAP)), constant_values=np.nan) for image in images]
-    return np.concatenate(padded, axis=1)[:, :-GAP].astype(np.float32)
+def mosaic(images: Sequence[np.ndarray], across: int) -> np.ndarray:
+    """Images row by row, the first on top, so many in a row with a gap of NaN between two; row 0 is at the bottom."""
+    rows, columns = images[0].shape
+    down = -(-len(images) // across)
+    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan, np.float32)
+    for k, image in enumerate(images):
+        cells[k // across, :rows, k % across, :columns] = image
+    return cells.reshape(down * (rows + GAP), -1)[:-GAP, :-GAP][::-1].copy()
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -114,9 +118,8 @@ class LatticeStripScene(Scene):
         heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
         rows, columns = shape_of(target)
         drawn = np.full(_extent(target), np.nan, np.float32)
-        for place, state in enumerate(frame.particles[heaviest]):
-            down, across = divmod(place, ACROSS)
-            _put(drawn, cells(target, state), down * (rows + GAP), across * (columns + GAP))
+        strip = mosaic([cells(target, state) for state in frame.particles[heaviest]], ACROSS)
+        drawn[-len(strip) :] = strip
         reference = target.reference()
         means = [frame.density.mean] + ([reference.mean] if reference is not None else [])
         frames = []
@@ -124,19 +127,15 @@ class LatticeStripScene(Scene):
             left = place * LARGER * (columns + GAP)
             frames.append(framed(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
-            _put(drawn, large, DOWN * (rows + GAP), left)
+            drawn[: len(large), left : left + LARGER * columns] = large[::-1]
         exact = col.joined(frames[1:]) if frames[1:] else col.EMPTY_LINE
-        return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn[::-1].copy()))
+        return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn))
 
 
 def _extent(target: Target) -> tuple[int, int]:
     """Cells down and across."""
     rows, columns = shape_of(target)
     return DOWN * (rows + GAP) + LARGER * rows, ACROSS * (columns + GAP) - GAP
-
-
-def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
-    drawn[row : row + lattice.shape[0], column : column + lattice.shape[1]] = lattice
 
 
 # One coordinate of a few values: a bar for each, of the particles' share next to the exact probability.
@@ -338,13 +337,9 @@ def _cells(target: Target) -> tuple[int, int]:
 
 def _table(target: Target, theta: np.ndarray) -> np.ndarray:
     """The images of the units of one net (d,), or of means of nets; of colours their mean; row 0 is at the bottom."""
-    units, across, rows, columns = _shape(target)
+    units, across, *_ = _shape(target)
     images = target.first_layer(theta[None])[0, :units].reshape(units, *target.image_shape).mean(axis=1)
-    down = -(-units // across)
-    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan)
-    for k, image in enumerate(images):
-        cells[k // across, :rows, k % across, :columns] = 0.5 * (1 + image)
-    return cells.reshape(down * (rows + GAP), -1)[: -GAP or None, : -GAP or None][::-1]
+    return mosaic(0.5 * (1 + images), across)
 
 
 def _said(frame: Frame, shape: tuple[int, int]) -> col.Words:
@@ -531,5 +526,5 @@ class ReconstructionScene(Scene):
         observed[target.observed] = target.image[target.observed]
         points = np.stack([frame.density.mean, heaviest, target.exact.mean])
         images = [observed, *np.clip(target.decoded(points), 0.0, 1.0)]
-        cells = side_by_side([image.reshape(target.image_shape)[::-1] for image in images])
+        cells = mosaic([image.reshape(target.image_shape) for image in images], len(images))
         return col.StageColumns(image=col.Image.of_cells(cells))
