@@ -34,7 +34,6 @@ from pmdviz.scenes.race import Columns, Letters, RaceScene, tile_words, tiles_pi
 
 S = TypeVar("S")  # a scene, of a run or of a race
 Style: TypeAlias = "str | float | bool | tuple | Mapping[str, str | float] | Transform"  # of an artist
-Dash = str | tuple[int, tuple[float, ...]]
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
     "plus": "P", "asterisk": "x",
@@ -144,12 +143,6 @@ class FigureLayout:
         return made
 
 
-def dash(pattern: str | Sequence[float], width: float) -> Dash:
-    """A dash in px, or of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
-    found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
-    return "solid" if isinstance(found, str) or not found else (0, tuple(float(part) / width for part in found))
-
-
 def empty_line(mark: Mark, colour: str, **more: Style) -> Line2D:
     """A mark of lines or signs without its points."""
     look = mark.look
@@ -158,8 +151,9 @@ def empty_line(mark: Mark, colour: str, **more: Style) -> Line2D:
         return Line2D([], [], color=colour, **sign, **more)
     width = look.get("width", style.LINE_WIDTH)
     ends = {"dash_capstyle": "butt", "solid_capstyle": "butt", "solid_joinstyle": "bevel", "dash_joinstyle": "bevel"}
-    dashes = dash(look.get("dash", "solid"), width)
-    return Line2D([], [], color=colour, linewidth=width, linestyle=dashes, **ends, **more)
+    dashes = tuple(part / width for part in style.dash(look.get("dash", ())))  # Matplotlib counts in line widths
+    shape = {"linewidth": width, "linestyle": (0, dashes) if dashes else "solid"}
+    return Line2D([], [], color=colour, **shape, **ends, **more)
 
 
 def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] = tick_words) -> None:
@@ -169,7 +163,6 @@ def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] 
 
 
 LETTER = 0.56  # mean width of a letter of the title, in its size
-AREA_ALPHA = 0.16  # of areas that do not say it
 MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among the drawn marks
 
 
@@ -324,7 +317,8 @@ class PicturePanel(Generic[S]):
     def _update_patches(self, artist: list[PathPatch], mark: Mark) -> None:
         paths = filled(mark)
         for _ in paths[len(artist) :]:
-            look = {"facecolor": self.inks[mark.role], "alpha": mark.look.get("alpha", AREA_ALPHA), "linewidth": 0}
+            alpha = mark.look.get("alpha", style.AREA_ALPHA)
+            look = {"facecolor": self.inks[mark.role], "alpha": alpha, "linewidth": 0}
             artist.append(self.axes.add_patch(PathPatch(NOTHING, zorder=2.5, **look)))
         for k, patch in enumerate(artist):
             patch.set_path(paths[k] if k < len(paths) else NOTHING)

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -337,23 +337,11 @@ def _command(look: Look, path: Path) -> list[str]:
     return [encoder(), "-y", "-v", "error", *raw, "-an", "-c:v", "libx264", *QUALITY, *COLOURS, *CONTAINER, str(path)]
 
 
-@contextmanager
-def _running(command: list[str], said: IO[bytes]) -> Iterator[subprocess.Popen]:
-    """ffmpeg as a process that ends with this block, whatever happens."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said)
-    try:
-        yield process
-    finally:
-        process.kill()  # nothing to one that has ended
-        process.wait()
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-
-
 def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
     """Write frames (height, width, 4) uint8 as a film. Raises OSError with ffmpeg's last words where it fails."""
-    with tempfile.TemporaryFile() as said, _running(_command(look, path), said) as process:
-        assert process.stdin is not None
+    with tempfile.TemporaryFile() as said:
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": said}
+        process = subprocess.Popen(_command(look, path), stdin=subprocess.PIPE, **quiet)
         try:
             for frame in frames:
                 process.stdin.write(frame.data)
@@ -361,6 +349,11 @@ def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
             failed = process.wait(ENDING_S) != 0
         except BrokenPipeError:
             failed = True
+        finally:
+            process.kill()  # nothing to one that has ended
+            process.wait()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
         if failed:
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()

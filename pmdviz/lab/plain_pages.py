@@ -276,8 +276,8 @@ def explanation() -> str:
 
 def found(geometry: scene.Geometry) -> str:
     """What this setting shows, in numbers, as HTML."""
-    formula, *said = scene.sentences(geometry)
-    return FORMULA.format(formula) + "".join(f"<p>{words}</p>" for words in said)
+    said = scene.mirror_words(geometry), scene.gradient_words(geometry)
+    return FORMULA.format(scene.formula(geometry)) + "".join(f"<p>{words}</p>" for words in said)
 
 
 BUTTONS = {**widgets.BUTTONS, "Back": "back"}

@@ -63,8 +63,7 @@ class ExperimentResults:
         """Bring everything up to date; costs nothing while nothing has come."""
         if self._next is not None and self._next.found is not NOTHING_YET:
             self.work, self._next, self._shown = self._next, None, None
-            self.pictures.forget()
-            self.examples.forget()
+            self.pictures.colours, self.examples.colours = {}, {}
         if self.work is None or self.work.found is self._shown:
             return
         self._shown = found = self.work.found

@@ -9,7 +9,7 @@ the exact posterior and bears its colour; the reverse KL averages over the appro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -48,12 +48,12 @@ DARK = _theme(
 )  # fmt: skip
 DASHES = MappingProxyType(
     {
-        "exact": "solid",
+        "exact": (),  # solid
         "approximate": (7, 3),
         "prior": (2, 3),
         "ghost": (7, 3, 2, 3),  # dots alone are the prior's
         "moved": (4, 2),
-        "paths": "solid",
+        "paths": (),
         "floor": (4, 4),
     }
 )
@@ -65,7 +65,7 @@ ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#B79CF0", "#E69F00
 ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 MOST_ENTRANTS = len(ENTRANTS_LIGHT)  # that can be told apart
-LINE_WIDTH = 2.0
+LINE_WIDTH, AREA_ALPHA = 2.0, 0.16  # of lines and areas that do not say it
 TEXT_PX, PRESENTER_PX = 13, 19
 # px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change
 # with the width are not laid out again on every side.
@@ -94,6 +94,11 @@ def colours(dark: bool) -> Mapping[str, str]:
     """The colour of every role of a mark: the layers, "muted", "text", "paper", and "entrant-0" and further ones."""
     own, table = theme(dark), {f"entrant-{k}": colour for k, colour in enumerate(entrant_colours(dark))}
     return MappingProxyType({**own.layers, "muted": own.muted, "text": own.text, "paper": own.paper, **table})
+
+
+def dash(pattern: str | Sequence[float]) -> Sequence[float]:
+    """Lengths in px, of a line that is named in the table or says them itself; none of a solid one."""
+    return DASHES.get(pattern, ()) if isinstance(pattern, str) else pattern
 
 
 def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:

@@ -29,7 +29,7 @@ NOTE_LETTERS = 38  # of a line that a phone has room for
 
 
 class StageView(PictureFigure):
-    """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
+    """One Bokeh figure, built once; `draw(columns)` changes its data and nothing else.
 
     The regions of 50, 80 and 95 % of the exact posterior are areas, q is its region of 95 %; in one dimension both are
     curves and the particles a rug under them. The user zooms and pans; a frame never changes the ranges.
@@ -65,15 +65,8 @@ class StageView(PictureFigure):
         dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
         return {**self.words, **dots}
 
-    def show(self, frame: Any) -> None:
-        """Draw `frame`; drawing it twice changes nothing."""
-        reason = frame.info.rejuvenated if frame.info else ""
-        self.name_layers(frame.method)
-        note = f"new particles: {reason}" if reason else frame.caveat.partition(":")[0]
-        self.draw(self.scene.columns(frame, self.pair), note)
-
     def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:
-        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner.
+        """Draw columns that were computed elsewhere; drawing them twice changes nothing.
 
         Without the image the one before stays: it repaints the whole figure, and the eye does not miss it.
         """
@@ -190,7 +183,7 @@ class PicturesView:
         self.heads: list[Div] = []
         self._kinds: list[Kind] = []
         self._shown: Sequence[Shown] = ()
-        self.colours: dict[str, int] = {}
+        self.colours: dict[str, int] = {}  # of names; none where other names are to come
         self._dark = False
 
     def show(self, pictures: Sequence[Shown], known: Mapping[str, int] = NO_NUMBERS) -> None:
@@ -207,10 +200,6 @@ class PicturesView:
             self.colours |= colour_numbers(names_in(picture), self.colours)
             view.show(picture, self.colours)
         self._show_heads()
-
-    def forget(self) -> None:
-        """Other names are to come: colours are assigned again."""
-        self.colours = {}
 
     def _make(self, kinds: list[Kind], pictures: Sequence[Shown]) -> None:
         """Figures of these kinds; those at the front that stay the same are kept."""

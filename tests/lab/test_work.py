@@ -269,7 +269,7 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
     refused(words, read, asked)
     if asked.knobs == "nothing":
         panel = TheoryPage(asked)
-        said = panel.line.said.object
+        said = panel.said.object
         assert "This link could not be read" in said and words in said and "default settings instead." in said
         assert panel.choice == usual(panel.choice.experiment)
         refused("link would have", links.experiment_query, Asked("descent", "x" * 3000))

@@ -134,10 +134,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
 
 def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
     """The status panel before the first frame: a progress line."""
-    return {**EMPTY, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
-
-
-EMPTY: Fields = {"passes": "", "step": "", "more": ""}
+    empty = dict.fromkeys(("passes", "step", "more"), "")
+    return {**empty, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
 
 
 def fields_html(fields: Mapping[str, Value]) -> str:

@@ -138,12 +138,11 @@ def _ends(target: Target, k: int) -> col.Columns:
     draws = target.sample_prior(stream("pictures"), 5000)[:, k]
     equal = np.full(len(draws), -np.log(len(draws)))
     prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
-    last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]
-    return col.joined([_raised(prior, 0), *last])
-
-
-def _scaled(line: col.Columns) -> col.Columns:
-    return col.curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
+    lines = [_raised(prior, 0)]
+    if found is not None:
+        x, y = found.lines["x"], found.lines["y"]
+        lines.append(_raised(col.curve_columns(x, y / np.nanmax(y)), ROWS))
+    return col.joined(lines)
 
 
 def _of_particles(

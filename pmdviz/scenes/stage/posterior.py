@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -139,29 +139,22 @@ class MarginalsScene(Scene):
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves."""
         target, reference = frame.target, frame.target.reference()
-        exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
-        placed = _placing(reference.mean, np.sqrt(np.diag(reference.cov)), exact)
-        lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in range(_rows(target))]
+        rows, sds = range(_rows(target)), np.sqrt(np.diag(reference.cov))
+        exact = [reference_marginal(target, (k,)).lines for k in rows]
+
+        def placed(lines: list[col.Columns]) -> col.Columns:
+            """The rows' curves one above the other, the first one on top."""
+            shares = [line["y"] / float(e["y"].max()) for line, e in zip(lines, exact, strict=True)]
+            x = [(line["x"] - reference.mean[k]) / sds[k] for k, line in enumerate(lines)]
+            y = [rows.stop - 1 - k + HIGH * np.minimum(share, 4.0) for k, share in enumerate(shares)]
+            return col.joined(map(col.curve_columns, x, y))
+
+        lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in rows]
         return col.StageColumns(once(target, "marginals", lambda: placed(exact)), placed(lines))
 
 
 def _rows(target: Target) -> int:
     return min(target.dim, MOST)
-
-
-def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[col.Columns]) -> Callable[[list[col.Columns]], col.Columns]:
-    """A function of the rows' curves that puts them one above the other, the first one on top."""
-    peaks = [float(line["y"].max()) for line in exact]
-    number = len(exact)
-
-    def placed(lines: list[col.Columns]) -> col.Columns:
-        found = col.joined(
-            {"x": (line["x"] - mean[k]) / sds[k], "y": number - 1 - k + HIGH * np.minimum(line["y"] / peaks[k], 4.0)}
-            for k, line in enumerate(lines)
-        )
-        return {name: values.astype(np.float32) for name, values in found.items()}
-
-    return placed
 
 
 # Regions of a plane density with its marginal curves next to them; the exact posterior's are kept.
