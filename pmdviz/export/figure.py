@@ -283,7 +283,7 @@ class PicturePanel(Generic[S]):
             case "segments":
                 ends = np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
                 artist.set_segments(ends.reshape(-1, 2, 2))
-                inks = to_rgba_array([self.inks[name] for name in style.PATH_COLOURS])[columns["kind"].astype(int)]
+                inks = to_rgba_array([self.inks[name] for name in style.PATH_COLOURS])[np.asarray(columns["kind"], int)]
                 inks[:, 3] = columns["alpha"]
                 artist.set_color(inks)
             case "areas" | "band" | "bars":

@@ -317,6 +317,11 @@ class RaceFilm(Shown):
         """The measured histories of the runs that are shown."""
         return [self.what.histories[label, self.seed] for label in self.labels]
 
+    @property
+    def drawn(self) -> tuple[stage.Scene, stage.Pair]:
+        """The scene of every tile and its coordinates."""
+        return race_scenes.scene_of(self.what.recipe, self.look.choice)
+
     def _last(self, name: str) -> list[int]:
         return [int(history[name][-1]) for history in self.histories]
 
@@ -384,7 +389,7 @@ class RaceFilm(Shown):
         return zip(*replays, strict=True)
 
     def _scene(self, moments: Sequence[Moment]) -> RaceScene:
-        recipe, drawn = self.what.recipe, race_scenes.scene_of(self.what.recipe, self.look.choice)
+        recipe, drawn = self.what.recipe, self.drawn
         if (judged := race_scenes.weighted(one.frame for one in moments)) is not None:
             know_floor(judged)
         tiles = [

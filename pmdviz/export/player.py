@@ -210,10 +210,9 @@ class Player:
 
 def steps_of(film: Film | RaceFilm, scene: Scene | RaceScene) -> list[Inside]:
     """The last step of a run, or each entrant's: together they have as many particles as a run's."""
-    race = isinstance(scene, RaceScene)
-    drawn, shown = ((scene.scene, scene.pair), scene.tiles) if race else (film.drawn, [scene])
+    shown = scene.tiles if isinstance(scene, RaceScene) else (scene,)
     limit, pairs = INSIDE_DOTS // max(len(shown), 1), zip(scene.steps, shown, strict=True)
-    return [inside(*step, *drawn, limit, one.columns) for step, one in pairs]
+    return [inside(*step, *film.drawn, limit, one.columns) for step, one in pairs]
 
 
 def run_pictures(film: Film, last: Scene, scene: Scene) -> list[Picture]:

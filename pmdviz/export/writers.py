@@ -340,8 +340,8 @@ def _command(look: Look, path: Path) -> list[str]:
 def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
     """Write frames (height, width, 4) uint8 as a film. Raises OSError with ffmpeg's last words where it fails."""
     with tempfile.TemporaryFile() as said:
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": said}
-        process = subprocess.Popen(_command(look, path), stdin=subprocess.PIPE, **quiet)
+        command, pipe = _command(look, path), subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=said)
         try:
             for frame in frames:
                 process.stdin.write(frame.data)

@@ -121,8 +121,8 @@ class RaceTiles(PictureFigure):
         self._kept_words: dict[str, Layer] = {}
         self._joined: race.Joined = {}
         # With `frame_align` it would take over the borders of the traces in the same layout.
-        look = {"legend": False, "frame_align": False, "borders": dict.fromkeys(style.BORDERS, 0)}
-        super().__init__("race", race.tiles_room(style.MOST_ENTRANTS), **look)
+        room, none = race.tiles_room(style.MOST_ENTRANTS), dict.fromkeys(style.BORDERS, 0)
+        super().__init__("race", room, legend=False, frame_align=False, borders=none)
         moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
         self.moving = [self.sources[key] for key in moving]
 
