@@ -392,9 +392,8 @@ class RaceFilm(Shown):
         recipe, drawn = self.what.recipe, self.drawn
         if (judged := race_scenes.weighted(one.frame for one in moments)) is not None:
             know_floor(judged)
-        tiles = [
-            race_scenes.tile_of(recipe, k, one.frame, one.points, drawn, one.ended) for k, one in enumerate(moments)
-        ]
+        given = enumerate(moments)
+        tiles = [race_scenes.tile_of(recipe, k, at.frame, at.points, drawn, at.ended, None) for k, at in given]
         steps = tuple((one.before, one.frame) for one in moments)
         return race_scenes.race_scene(recipe, recipe.budget, tiles, judged, drawn)._replace(steps=steps)
 

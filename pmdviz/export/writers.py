@@ -30,12 +30,9 @@ if TYPE_CHECKING:
 
 
 MEGABYTE = 1_000_000
-REQUIREMENTS = {  # module -> what pip installs it by, according to the extras
-    "matplotlib": "matplotlib>=3.9",
-    "PIL": "pillow>=10.3",
-    "imageio_ffmpeg": "imageio-ffmpeg>=0.5",
-    "pyarrow": "pyarrow>=16",
-}
+REQUIREMENTS = dict(  # module -> what pip installs it by, according to the extras
+    matplotlib="matplotlib>=3.9", PIL="pillow>=10.3", imageio_ffmpeg="imageio-ffmpeg>=0.5", pyarrow="pyarrow>=16"
+)
 Progress = Callable[[int, int], None]  # (frames done, frames in all); what it raises ends the export
 
 
@@ -295,14 +292,11 @@ def _write_image(form: str, job: Job) -> None:
     picture_of(job.film, scene).save(scene, job.path, form)
 
 
-def _writer(suffix: str, title: str) -> Writer:
-    return Writer(suffix, title, (*PICTURE_OPTIONS, "transparent"), partial(_write_image, suffix[1:]), needs=DRAWING)
-
-
-STILLS = (
-    _writer(".png", "a picture of the last frame, in pixels"),
-    _writer(".svg", "a picture of the last frame, in lines, for the web"),
-    _writer(".pdf", "a picture of the last frame, in lines, for print"),
+OF_LAST = "a picture of the last frame, in {}"
+STILL_OPTIONS = (*PICTURE_OPTIONS, "transparent")
+STILLS = tuple(
+    Writer(f".{form}", OF_LAST.format(words), STILL_OPTIONS, partial(_write_image, form), needs=DRAWING)
+    for form, words in (("png", "pixels"), ("svg", "lines, for the web"), ("pdf", "lines, for print"))
 )
 
 

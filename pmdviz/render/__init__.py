@@ -114,9 +114,8 @@ def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
         look["thin"] = round((OPACITY_DOTS / max(mark.look["drawn"], 1)) ** OPACITY_POWER, 4)
     told = {name for form in mark.hover.values() for name in _names(form)}
     needed = {look.get(name, name) for name in (*NEEDED[mark.kind], mark.ids)} | told
-    columns = {
-        name: _column(name, values, mark, picture, column) for name, values in mark.columns.items() if name in needed
-    }
+    given = mark.columns.items()
+    columns = {name: _column(name, values, mark, picture, column) for name, values in given if name in needed}
     if mark.kind == "image":
         columns["shape"] = np.shape(mark.columns["values"])
     more = {"hover": dict(mark.hover)} if mark.hover else {}
@@ -147,11 +146,8 @@ def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column
         return list(values)
     if mark.kind == "image":
         return column("values", np.ravel(values), None)
-    sides = {
-        mark.look.get(side, side): axis
-        for along, axis in ((ALONG_X, picture.x), (ALONG_Y, picture.y))
-        for side in along
-    }
+    both = (ALONG_X, picture.x), (ALONG_Y, picture.y)
+    sides = {mark.look.get(side, side): axis for along, axis in both for side in along}
     on_edge = mark.look.get("edge") and name == mark.look.get("y", "y")
     return column(name, values, None if on_edge else sides.get(name))
 

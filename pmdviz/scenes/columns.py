@@ -268,14 +268,8 @@ def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.
 
 
 # `contourpy.contour_generator` makes the same of these, and looks for masked cells for eight times as long.
-traced = partial(
-    SerialContourGenerator,
-    line_type=LineType.ChunkCombinedNan,
-    fill_type=FillType.OuterOffset,
-    corner_mask=False,
-    quad_as_tri=False,
-    z_interp=ZInterp.Linear,
-)
+_kinds = {"line_type": LineType.ChunkCombinedNan, "fill_type": FillType.OuterOffset, "z_interp": ZInterp.Linear}
+traced = partial(SerialContourGenerator, corner_mask=False, quad_as_tri=False, **_kinds)
 
 
 def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> Columns:

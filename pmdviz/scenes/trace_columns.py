@@ -39,6 +39,10 @@ EVERY_CLOCK = tuple(dict.fromkeys(("iteration", *CLOCKS, *RACE_CLOCKS)))
 CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
 
 
+Span = tuple[float, float]
+History = Mapping[str, np.ndarray]  # columns of a run
+
+
 class Trace(NamedTuple):
     """A line of the traces."""
 
@@ -135,7 +139,7 @@ def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarr
     return np.unique(np.concatenate(found))
 
 
-def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> tuple[float, float]:
+def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> Span:
     """A range for the axis that holds all finite values, or its fixed ends; on a log axis at most up to its ceiling."""
     if group.ends:
         return group.ends
@@ -168,7 +172,7 @@ def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.clip(values, low, high).astype(np.float32)
 
 
-def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
+def over_words(history: History, group: Group) -> str:
     """Which traces are beyond the axis at the last row: "reverse KL > 100"."""
     beyond = [m for m in group.metrics if m in history and float(history[m][-1]) > group.ceiling]
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
@@ -188,18 +192,14 @@ def budget_drawn(frame: Frame, budget: int | None) -> int | None:
     return min(budget, frame.spent)
 
 
-def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def column(history: History, name: str) -> np.ndarray:
     """A column of the history as floats; NaN where the run has none of that name."""
     found = history.get(name)
     return np.full(len(history["iteration"]), np.nan) if found is None else np.asarray(found, float)
 
 
 def trace_columns(
-    history: Mapping[str, np.ndarray],
-    metrics: Collection[str],
-    span: tuple[float, float],
-    clocks: Iterable[str] = CLOCKS,
-    limit: int = MAX_POINTS,
+    history: History, metrics: Collection[str], span: Span, clocks: Iterable[str] = CLOCKS, limit: int = MAX_POINTS
 ) -> dict[str, np.ndarray]:
     """Columns of traces that have one source: the clocks, and these metrics inside `span`."""
     values = {metric: column(history, metric) for metric in metrics}
@@ -211,7 +211,7 @@ def trace_columns(
 
 
 def traces_axes(
-    history: Mapping[str, np.ndarray],
+    history: History,
     group: Group,
     clock: str,
     floors: Mapping[str, float | None],
@@ -236,7 +236,7 @@ class Standing(NamedTuple):
     """The cursor and the ghost that traces show besides the run itself."""
 
     iteration: int | None = None  # where a person is in the run; None at the end of it
-    ghost: Callable[[Iterable[str]], Mapping[str, np.ndarray]] | None = None  # its history, a function of some metrics
+    ghost: Callable[[Iterable[str]], History] | None = None  # its history, a function of some metrics
     name: str = ""  # of the ghost, in the legend
 
 
@@ -250,11 +250,11 @@ COUNTED = {
     "iteration": "{iteration:,}",
 }
 Line = Mapping[str, np.ndarray | list[float]]  # x, y
-Bands = Mapping[str, Mapping[str, np.ndarray]]  # x, low, middle, high, by the column of each
+Bands = Mapping[str, History]  # x, low, middle, high, by the column of each
 
 
 def traces_picture(
-    history: Mapping[str, np.ndarray],
+    history: History,
     group: Group,
     clock: str,
     axes: tuple[Axis, Axis],
@@ -283,9 +283,8 @@ def traces_picture(
         look = {"dash": "floor", "width": FLOOR_PX}
         drawn["floor"] = Layer("line", "floor", {"x": ends * len(reached), "y": heights}, look)
         legend["floor"] = floor_words(group, reached)
-    drawn["cursor"] = Layer(
-        "line", "text", _cursor(history, clock, standing), {"edge": True, "width": CURSOR_PX}, moves=True
-    )
+    cursor = _cursor(history, clock, standing)
+    drawn["cursor"] = Layer("line", "text", cursor, {"edge": True, "width": CURSOR_PX}, moves=True)
     drawn["ghost"] = Layer("line", "ghost", _ghost(group, clock, y, standing), {"dash": "ghost"}, moves=True)
     drawn |= _lines(group, clock, columns)
     there = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
@@ -304,7 +303,7 @@ def traces_picture(
 TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by step"
 
 
-def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
+def _lines(group: Group, clock: str, columns: History) -> dict[str, Layer]:
     """The metrics; the tooltip of the first one lists them all."""
     ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
@@ -329,7 +328,7 @@ def _signs(marks: Sequence[Mark], clock: str) -> Layer:
     return Layer("signs", "muted", columns, look, {"": "{text}"}, ids="iteration", moves=True)
 
 
-def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, float]) -> dict[str, Layer]:
+def band_marks(bands: Bands, colours: Mapping[str, str], span: Span) -> dict[str, Layer]:
     """Where the middle 80 % of other seeds lie, and their median, in the colour of each line."""
     made = {}
     for name, band in bands.items():
@@ -340,7 +339,7 @@ def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, floa
     return made
 
 
-def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Line:
+def _cursor(history: History, clock: str, standing: Standing) -> Line:
     """An upright line where a person is in the run."""
     if standing.iteration is None:
         return NOWHERE
@@ -381,7 +380,7 @@ class TracePoints(NamedTuple):
     """The history of a run and the frames drawn so far: a copy for the pictures."""
 
     names: tuple[str, ...]
-    history: Mapping[str, np.ndarray]
+    history: History
     drawn: np.ndarray  # (n, names), by iteration; NaN for traces that were not shown: those are not computed
 
     def columns(self, metrics: Iterable[str], last: float = np.inf, gaps: bool = True) -> dict[str, np.ndarray]:
@@ -458,7 +457,7 @@ class RunTrace:
         common = [one for one in before.changes if one in recipe.changes]
         self._cut(min((one[0] for one in every if one not in common), default=np.inf))
 
-    def points(self, history: Mapping[str, np.ndarray]) -> TracePoints:
+    def points(self, history: History) -> TracePoints:
         """All of them, and the history; both are read only from here on."""
         return TracePoints(self._names, history, self._room[: self._length])
 
@@ -510,9 +509,7 @@ def step_marks(frame: Frame) -> list[Mark]:
     return [Mark(*at, event.kind, f"{now}: {said[event.kind]} ({event.words})") for event in frame.info.events]
 
 
-def knob_marks(
-    changes: Iterable[tuple[int, Mapping[str, Value]]], history: Mapping[str, np.ndarray], now: int
-) -> list[Mark]:
+def knob_marks(changes: Iterable[tuple[int, Mapping[str, Value]]], history: History, now: int) -> list[Mark]:
     """Marks of a recipe's knob changes up to iteration `now`, where the clocks stood then (between measured frames)."""
     past = [(at, values) for at, values in changes if at <= now]
     if not past:

@@ -175,9 +175,8 @@ class PicturesView:
     """`layout` holds the pictures; `stylesheets` dress it (a grid) and the words over each of them."""
 
     def __init__(self, stylesheets: Sequence[str] = (), head_stylesheets: Sequence[str] = ()) -> None:
-        self.layout = Column(
-            children=[], sizing_mode="stretch_width", stylesheets=[*stylesheets], css_classes=["pmdviz-pictures"]
-        )
+        look = {"stylesheets": [*stylesheets], "css_classes": ["pmdviz-pictures"]}
+        self.layout = Column(sizing_mode="stretch_width", **look)
         self._head_stylesheets = [*head_stylesheets]
         self.views: list[ExperimentFigure] = []
         self.heads: list[Div] = []
@@ -211,10 +210,8 @@ class PicturesView:
         self.views, self._kinds = [*self.views[:kept], *new], kinds
         heads = [Div(text="", stylesheets=self._head_stylesheets, sizing_mode="stretch_width") for _ in new]
         self.heads = [*self.heads[:kept], *heads]
-        boxes = [
-            Column(children=[head, view.figure], sizing_mode="stretch_width", css_classes=["pmdviz-picture"])
-            for head, view in zip(heads, new, strict=True)
-        ]
+        look = {"sizing_mode": "stretch_width", "css_classes": ["pmdviz-picture"]}
+        boxes = [Column(children=[head, view.figure], **look) for head, view in zip(heads, new, strict=True)]
         self.layout.children = [*self.layout.children[:kept], *boxes]
 
     def _show_heads(self) -> None:
@@ -250,11 +247,8 @@ class TracesView(PictureFigure):
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), traced.AT_THE_END)
         self._playing = False
-        longest = (
-            max((each for each in traced.GROUPS.values() if each.log == log), key=lambda each: len(each.metrics))
-            for log in (True, False)
-        )
-        more = [self._picture(each) for each in longest]
+        longest = sorted(traced.GROUPS.values(), key=lambda each: -len(each.metrics))
+        more = [self._picture(next(each for each in longest if each.log == log)) for log in (True, False)]
         super().__init__("traces", self._picture(traced.GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
 

@@ -36,13 +36,8 @@ const small = String(power).replace("-", "⁻").replace(/[0-9]/g, (digit) => "�
 return (lead === 1 ? "" : `${lead}·`) + `10${small}`
 """  # as `pictures.tick_words`
 TICK_JS = f"const value = tick, digits = 6\n{NUMBER_JS}"
-UNIT_TICK_JS = (
-    """
-const number = origin + unit * tick, digits = 6
-const value = Math.abs(number) < 1e-12 * (Math.abs(origin) + unit) ? 0 : number
-"""
-    + NUMBER_JS
-)
+ROUND_JS = "const value = Math.abs(number) < 1e-12 * (Math.abs(origin) + unit) ? 0 : number"
+UNIT_TICK_JS = f"const number = origin + unit * tick, digits = 6\n{ROUND_JS}\n{NUMBER_JS}"
 UNIT_TICKS_JS = """
 const [low, high] = [cb_data.start, cb_data.end].map((end) => origin + unit * end).sort((a, b) => a - b)
 const power = 10 ** Math.floor(Math.log10((high - low) / 6)), away = (step) => Math.abs(6 - (high - low) / step)
@@ -502,7 +497,7 @@ class PictureFigure:
 
 
 def _sign_of(mark: Mark) -> Mark:
-    """What stands for a mark in the legend: a piece of its line or area, or one of its dots."""
+    """The sign of a mark in the legend: a piece of its line or area, or one of its dots."""
     look, role = mark.look, mark.role
     if mark.kind in ("line", "segments"):
         return Mark("line", role, {}, {name: look[name] for name in ("dash", "width") if name in look})

@@ -153,9 +153,8 @@ class Recording:
         self.recipe = Recipe.from_dict(self.about["recipe"])
         self._sets, self.set_at, self.parents = stored["particles"].astype(float), stored["set_at"], stored["parents"]
         self._levels = np.cumsum(stored["levels"], axis=0, dtype=np.int64)
-        self._labels, self._means, self._factors, self._pull = (
-            stored[k] for k in ("labels", "means", "factors", "pull")
-        )
+        names = ("labels", "means", "factors", "pull")
+        self._labels, self._means, self._factors, self._pull = (stored[name] for name in names)
         self.side, self._metrics, self._exact = stored["side"], stored["metrics"], (stored["log_p"], *stored["moments"])
         for array in (*self._sets, self.parents):
             array.flags.writeable = False

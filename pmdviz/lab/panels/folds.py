@@ -64,11 +64,7 @@ class InsidePanel:
     """
 
     def __init__(
-        self,
-        stage: Plot | None,
-        look: Callable[[bool], None],
-        freeze: Callable[[], None],
-        *above: pn.viewable.Viewable,
+        self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None], *above: pn.viewable.Viewable
     ) -> None:
         self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
         self._dark, self._wished, self._awaited = False, False, False
@@ -132,9 +128,7 @@ class InsidePanel:
 
 # A goodness-of-fit test of what the run has at this moment.
 
-NO_TEST = (
-    "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none of them."
-)
+NO_TEST = "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none."
 CANCELLED = "Cancelled: nothing was tested."
 ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
 _fit_pool = Slices("pmdviz-fit")

@@ -82,9 +82,8 @@ class Veil:
 
 
 SECOND = "second traces"  # hidden throughout a lesson
-WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
-    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
-)
+# metrics that need no exact posterior
+WITHOUT_EXACT = {*"ess ancestors khat rhat bulk_ess shift ksd ksd_noise log_z log_z_above theta_1".split()}
 NO_VEIL = Veil()
 
 

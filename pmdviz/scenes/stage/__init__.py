@@ -121,10 +121,8 @@ class SceneChoice:
         found = applicable_scenes(target, *methods)
         if self.name and self.name not in found:
             names = " and ".join(repr(method.name) for method in methods)
-            raise InputError(
-                f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}; "
-                f"these can: {', '.join(found)}"
-            )
+            words = f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}"
+            raise InputError(f"{words}; these can: {', '.join(found)}")
         if max(self.pair) >= max(target.dim, 2):
             numbered = f"the coordinates of target {target.name!r} are numbered 1 to {target.dim}"
             raise InputError(f"{numbered}; got {max(self.pair) + 1}")

@@ -65,12 +65,7 @@ def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
         density = _of_draws(draws[:, list(coordinates)], grid)
     else:
         density = np.exp(target.log_prior(grid.points)).reshape(grid.shape)
-    lines = (
-        col.curve_columns(*grid.axes, density)
-        if target.dim == 1
-        else col.contour_line(*grid.axes, density, col.density_levels(density, OUTLINES))
-    )
-    return Marginal(grid, density, lines)
+    return Marginal(grid, density, col.region_lines(grid.axes, density, OUTLINES))
 
 
 def _made(reference: Any, coordinates: Sequence[int], view: Box) -> Marginal:
@@ -266,11 +261,8 @@ class PosteriorScene(OverPosterior):
         if target.dim == 1:
             return drawn._replace(prior=prior_lines(target, (0,)))
         (left, right), _ = square(target.view_box, pair)
-        return drawn._replace(
-            prior=prior_lines(target, pair),
-            paths=col.path_columns(frame, pair, right - left),
-            others=col.newest_draws(frame, pair),
-        )
+        paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
+        return drawn._replace(prior=prior_lines(target, pair), paths=paths, others=others)
 
 
 def _of_all(frame: Frame, limit: int) -> col.StageColumns:
@@ -289,9 +281,8 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
         return drawn
     exact, tops = exact_lines(target, (0, 1), picture)
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
-    image = (
-        col.heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
-    )
+    heat = target.dim == 2 and frame.method.family != "particles"
+    image = col.heat_image(picture.q, picture.grid.box) if heat else None
     areas = exact_areas(target, (0, 1), picture)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 

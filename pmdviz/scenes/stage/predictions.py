@@ -249,12 +249,7 @@ def _some(rows: np.ndarray, number: int) -> np.ndarray:
 
 
 def _classes(
-    span: tuple[float, float],
-    axis: np.ndarray,
-    exact: np.ndarray | None,
-    lines: np.ndarray,
-    mean: np.ndarray,
-    data: tuple[np.ndarray, np.ndarray],
+    span: col.Span, axis: np.ndarray, exact: np.ndarray | None, lines: np.ndarray, mean: np.ndarray, data: col.Two
 ) -> col.StageColumns:
     """The picture of chances (n, side, side) of the exact mean and of draws, their mean, and inputs with a class."""
     x, one = data
@@ -289,11 +284,7 @@ class HiddenPathScene(Scene):
     name = "hidden_path"
     title = "Hidden path"
     order = 3
-    legend = {
-        "prior": "true path",
-        "exact": "exact median, 5 and 95 %",
-        "approximate": "approximate median, 5 and 95 %",
-    }
+    legend = dict(prior="true path", exact="exact median, 5 and 95 %", approximate="approximate median, 5 and 95 %")
 
     def applies(self, target: Target, method: Method) -> bool:
         """To targets with a path."""
