@@ -34,7 +34,6 @@ from pmdviz.scenes.race import Columns, Letters, RaceScene, tile_words, tiles_pi
 
 S = TypeVar("S")  # a scene, of a run or of a race
 Style: TypeAlias = "str | float | bool | tuple | Mapping[str, str | float] | Transform"  # of an artist
-Dash = str | tuple[int, tuple[float, ...]]
 MARKERS = {  # of the page -> of matplotlib
     "circle": "o", "triangle": "^", "square": "s", "diamond": "D", "inverted_triangle": "v", "star": "*", "hex": "h",
     "plus": "P", "asterisk": "x",
@@ -96,10 +95,6 @@ class FigureLayout:
         width, height = box.width - b["left"] - b["right"], box.height - b["bottom"] - b["top"]
         corner = (box.x + b["left"]) / self.width, (box.y + b["bottom"]) / self.height
         axes = self.figure.add_axes((*corner, width / self.width, height / self.height))
-        self._dress(axes)
-        return axes
-
-    def _dress(self, axes: Axes) -> None:
         colours = self.colours
         axes.set_facecolor("none")
         axes.set_axisbelow(True)
@@ -110,12 +105,7 @@ class FigureLayout:
         )  # fmt: skip
         for side, spine in axes.spines.items():
             spine.set(color=colours.muted if side in ("left", "bottom") else colours.grid, linewidth=1)
-
-    def label(self, axes: Axes, x: str, y: str) -> None:
-        """The words along the axes."""
-        font = {"fontsize": self.text_px, "fontfamily": FONT, "color": self.colours.text, "labelpad": 5}
-        axes.set_xlabel(x, **font)
-        axes.set_ylabel(y, **font)
+        return axes
 
     def text(self, axes: Axes, x: float, y: float, words: str, **more: Style) -> Text:
         """Words on axes, in the small size and the muted colour unless said otherwise."""
@@ -153,12 +143,6 @@ class FigureLayout:
         return made
 
 
-def dash(pattern: str | Sequence[float], width: float) -> Dash:
-    """A dash in px, or of a layer in the style table, for a line of `width`; matplotlib counts in line widths."""
-    found = style.DASHES.get(pattern, pattern) if isinstance(pattern, str) else pattern
-    return "solid" if isinstance(found, str) or not found else (0, tuple(float(part) / width for part in found))
-
-
 def empty_line(mark: Mark, colour: str, **more: Style) -> Line2D:
     """A mark of lines or signs without its points."""
     look = mark.look
@@ -167,8 +151,9 @@ def empty_line(mark: Mark, colour: str, **more: Style) -> Line2D:
         return Line2D([], [], color=colour, **sign, **more)
     width = look.get("width", style.LINE_WIDTH)
     ends = {"dash_capstyle": "butt", "solid_capstyle": "butt", "solid_joinstyle": "bevel", "dash_joinstyle": "bevel"}
-    dashes = dash(look.get("dash", "solid"), width)
-    return Line2D([], [], color=colour, linewidth=width, linestyle=dashes, **ends, **more)
+    dashes = tuple(part / width for part in style.dash(look.get("dash", ())))  # Matplotlib counts in line widths
+    shape = {"linewidth": width, "linestyle": (0, dashes) if dashes else "solid"}
+    return Line2D([], [], color=colour, **shape, **ends, **more)
 
 
 def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] = tick_words) -> None:
@@ -177,17 +162,7 @@ def set_ticks(axis: Axis, ticks: Sequence[float], words: Callable[[float], str] 
     axis.set_minor_locator(NullLocator())
 
 
-def set_segments(artist: LineCollection, paths: Mapping[str, np.ndarray], colours: style.Theme) -> None:
-    """The paths of a method: segments of one artist, each of its own colour and opacity."""
-    ends = np.stack([paths[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
-    artist.set_segments(ends.reshape(-1, 2, 2))
-    inks = to_rgba_array([colours.layers[name] for name in style.PATH_COLOURS])[paths["kind"].astype(int)]
-    inks[:, 3] = paths["alpha"]
-    artist.set_color(inks)
-
-
 LETTER = 0.56  # mean width of a letter of the title, in its size
-AREA_ALPHA = 0.16  # of areas that do not say it
 MARK_PX, WORDS_PX = 7.0, 11  # of a sign, and of words among the drawn marks
 
 
@@ -221,7 +196,9 @@ class PicturePanel(Generic[S]):
         axes = paper.axes(box, **borders)
         axes.set(xscale="log" if picture.x.log else "linear", yscale="log" if picture.y.log else "linear")
         axes.set(**self.spans)
-        paper.label(axes, label, picture.y.label)
+        font = {"fontsize": paper.text_px, "fontfamily": FONT, "color": paper.colours.text, "labelpad": 5}
+        axes.set_xlabel(label, **font)
+        axes.set_ylabel(picture.y.label, **font)
         across = picture.x.ticks
         longest = max((len(picture.x.words(tick)) for tick in across), default=0) + 1
         room = axes.bbox.width / paper.scale / (longest * letter)
@@ -304,7 +281,11 @@ class PicturePanel(Generic[S]):
                 artist.set_sizes(np.asarray(columns.get("size", look.get("size"))).reshape(-1) ** 2)
                 artist.set_alpha(dot_opacity(self.paper.colours.dots, look["drawn"]) if "drawn" in look else None)
             case "segments":
-                set_segments(artist, columns, self.paper.colours)
+                ends = np.stack([columns[name] for name in ("x0", "y0", "x1", "y1")], axis=1)
+                artist.set_segments(ends.reshape(-1, 2, 2))
+                inks = to_rgba_array([self.inks[name] for name in style.PATH_COLOURS])[np.asarray(columns["kind"], int)]
+                inks[:, 3] = columns["alpha"]
+                artist.set_color(inks)
             case "areas" | "band" | "bars":
                 self._update_patches(artist, mark)
             case "image":
@@ -336,7 +317,8 @@ class PicturePanel(Generic[S]):
     def _update_patches(self, artist: list[PathPatch], mark: Mark) -> None:
         paths = filled(mark)
         for _ in paths[len(artist) :]:
-            look = {"facecolor": self.inks[mark.role], "alpha": mark.look.get("alpha", AREA_ALPHA), "linewidth": 0}
+            alpha = mark.look.get("alpha", style.AREA_ALPHA)
+            look = {"facecolor": self.inks[mark.role], "alpha": alpha, "linewidth": 0}
             artist.append(self.axes.add_patch(PathPatch(NOTHING, zorder=2.5, **look)))
         for k, patch in enumerate(artist):
             patch.set_path(paths[k] if k < len(paths) else NOTHING)
@@ -466,9 +448,9 @@ class RunPicture(Drawing[Scene]):
         last = film.last_scene()
         super().__init__(film.look, max(len(last.words), len(first.words)))
         stage, traces = self.paper.layout(self.title_lines)
-        self.stage = PicturePanel(self.paper, stage, partial(stage_of, film), first)
-        self.traces = PicturePanel(self.paper, traces, partial(traces_of, film, last), first) if traces else None
-        self.panels = [self.stage, *([self.traces] if self.traces else [])]
+        self.panels = [PicturePanel(self.paper, stage, partial(stage_of, film), first)]
+        if traces:
+            self.panels.append(PicturePanel(self.paper, traces, partial(traces_of, film, last), first))
 
 
 # The picture of a race: a tile for each entrant, and one metric of all next to them.

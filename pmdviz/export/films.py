@@ -317,6 +317,11 @@ class RaceFilm(Shown):
         """The measured histories of the runs that are shown."""
         return [self.what.histories[label, self.seed] for label in self.labels]
 
+    @property
+    def drawn(self) -> tuple[stage.Scene, stage.Pair]:
+        """The scene of every tile and its coordinates."""
+        return race_scenes.scene_of(self.what.recipe, self.look.choice)
+
     def _last(self, name: str) -> list[int]:
         return [int(history[name][-1]) for history in self.histories]
 
@@ -374,33 +379,27 @@ class RaceFilm(Shown):
         return self._scene(last)
 
     def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Moment, ...]]:
-        """All entrants at each level."""
-        check_entrants(len(self.labels))
+        """All entrants at each level. Raises InputError for more of them than can be told apart in a picture."""
+        if len(self.labels) > style.MOST_ENTRANTS:
+            most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
+            words = f"{most}: more could not be told apart; this race has {len(self.labels)}"
+            raise InputError(f"{words} (a table or a recipe holds them all)")
         pairs, metrics = zip(self.what.recipe.recipes, self.histories, strict=True), self.what.recipe.drawn
         replays = (replayed(*pair, self.levels, "spent", metrics, tick, MAX_BUDGET) for pair in pairs)
         return zip(*replays, strict=True)
 
     def _scene(self, moments: Sequence[Moment]) -> RaceScene:
-        recipe, drawn = self.what.recipe, race_scenes.scene_of(self.what.recipe, self.look.choice)
+        recipe, drawn = self.what.recipe, self.drawn
         if (judged := race_scenes.weighted(one.frame for one in moments)) is not None:
             know_floor(judged)
-        tiles = [
-            race_scenes.tile_of(recipe, k, one.frame, one.points, drawn, one.ended) for k, one in enumerate(moments)
-        ]
+        given = enumerate(moments)
+        tiles = [race_scenes.tile_of(recipe, k, at.frame, at.points, drawn, at.ended, None) for k, at in given]
         steps = tuple((one.before, one.frame) for one in moments)
         return race_scenes.race_scene(recipe, recipe.budget, tiles, judged, drawn)._replace(steps=steps)
 
     def columns(self) -> Mapping[str, np.ndarray]:
         """How each run ended, or the measured histories."""
         return _rows(self.what) if self.look.table == "rows" else _histories(self.what)
-
-
-def check_entrants(number: int) -> None:
-    """Raise InputError for more entrants than can be told apart in a picture."""
-    if number > style.MOST_ENTRANTS:
-        most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
-        words = f"{most}: more could not be told apart; this race has {number}"
-        raise InputError(f"{words} (a table or a recipe holds them all)")
 
 
 # The pictures of a film's scenes, for every renderer.
@@ -416,7 +415,7 @@ def stage_of(film: Film, scene: Scene) -> Picture:
 def traces_of(film: Film, last: Scene, scene: Scene) -> Picture:
     """The chosen traces against the chosen clock, on the axes of the whole run."""
     run, method, group = film.what, film.what.final.method, film.group
-    clock = film.look.clock or trace_columns.usual_clock(method, run.recipe.budget_unit)
+    clock = film.look.clock or method.clock or trace_columns.CLOCK_OF[run.recipe.budget_unit]
     budget = trace_columns.budget_drawn(run.final, run.recipe.budget)
     axes = trace_columns.traces_axes(run.history, group, clock, film.floors, budget, run.recipe.budget_unit)
     expected = [mark.kind for mark in last.marks]

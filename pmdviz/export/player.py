@@ -165,18 +165,18 @@ class Player:
 
     def __init__(self, film: Film | RaceFilm, scenes: Iterable[Scene | RaceScene]) -> None:
         self.film, self.look, self.is_race = film, film.look, isinstance(film, RaceFilm)
-        steps, pictures = (race_steps, race_pictures) if self.is_race else (run_steps, run_pictures)
+        pictures = race_pictures if self.is_race else run_pictures
         self.insides: list[list[Inside]] = []
         self.scenes: list = []
         for scene in scenes:  # without its frames, which are large
-            self.insides += [steps(film, scene)] if self.look.inside else []
+            self.insides += [steps_of(film, scene)] if self.look.inside else []
             self.scenes.append(scene._replace(steps=()))
         found = [pictures(film, self.scenes[-1], scene) for scene in self.scenes]
         axes = [{"x": start.x, "y": start.y} for start in found[0]]
         self.drawn = [[one._replace(**own) for one, own in zip(each, axes, strict=True)] for each in found]
         made = Film16(self.drawn)
         self.frames: list[dict[str, Json]] = [
-            {"pictures": each, "words": scene.words, **_states(scene)}
+            {"pictures": each, "words": scene.words, "states": [tile.state for tile in getattr(scene, "tiles", ())]}
             for each, scene in zip(made.frames, self.scenes, strict=True)
         ]
         put = partial(put_part, made, axes[0])
@@ -208,9 +208,11 @@ class Player:
         )
 
 
-def run_steps(film: Film, scene: Scene) -> list[Inside]:
-    """The last step of a run, from the inside."""
-    return [inside(*step, *film.drawn, INSIDE_DOTS, scene.columns) for step in scene.steps]
+def steps_of(film: Film | RaceFilm, scene: Scene | RaceScene) -> list[Inside]:
+    """The last step of a run, or each entrant's: together they have as many particles as a run's."""
+    shown = scene.tiles if isinstance(scene, RaceScene) else (scene,)
+    limit, pairs = INSIDE_DOTS // max(len(shown), 1), zip(scene.steps, shown, strict=True)
+    return [inside(*step, *film.drawn, limit, one.columns) for step, one in pairs]
 
 
 def run_pictures(film: Film, last: Scene, scene: Scene) -> list[Picture]:
@@ -256,13 +258,6 @@ HTML = Writer(
 LINES = {"exact": "solid", "approximate": "dashed", "particles": "dot", "paths": "solid"}
 
 
-def race_steps(film: RaceFilm, scene: RaceScene) -> list[Inside]:
-    """The inside of each entrant's step; together they have as many particles as the page of a run."""
-    limit, drawn = INSIDE_DOTS // len(scene.tiles), (scene.scene, scene.pair)
-    pairs = zip(scene.steps, scene.tiles, strict=True)
-    return [inside(*step, *drawn, limit, tile.columns) for step, tile in pairs]
-
-
 def race_pictures(film: RaceFilm, last: RaceScene, scene: RaceScene) -> list[Picture]:
     """A tile for each entrant, and the traces of all if they are wanted."""
     tiles = [tile_picture(scene, k, film.look.layers) for k in range(len(scene.tiles))]
@@ -271,11 +266,6 @@ def race_pictures(film: RaceFilm, last: RaceScene, scene: RaceScene) -> list[Pic
     traces = race_traces_of(film.look, film.histories, last, scene)
     titles = {f"line-{k}": tile.title for k, tile in enumerate(scene.tiles)}
     return [*tiles, traces._replace(legend={**titles, **traces.legend})]
-
-
-def _states(scene: Scene | RaceScene) -> dict[str, Json]:
-    """The states above the tiles of a race."""
-    return {"states": [tile.state for tile in scene.tiles]} if isinstance(scene, RaceScene) else {}
 
 
 def _legend(look: Look, scene: Scene | RaceScene) -> list[tuple[str, str, str]]:

@@ -10,11 +10,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,18 +26,13 @@ from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
 
 if TYPE_CHECKING:
-    import pyarrow
-
     from pmdviz.export.figure import Drawing
 
 
 MEGABYTE = 1_000_000
-REQUIREMENTS = {  # module -> what pip installs it by, according to the extras
-    "matplotlib": "matplotlib>=3.9",
-    "PIL": "pillow>=10.3",
-    "imageio_ffmpeg": "imageio-ffmpeg>=0.5",
-    "pyarrow": "pyarrow>=16",
-}
+REQUIREMENTS = dict(  # module -> what pip installs it by, according to the extras
+    matplotlib="matplotlib>=3.9", PIL="pillow>=10.3", imageio_ffmpeg="imageio-ffmpeg>=0.5", pyarrow="pyarrow>=16"
+)
 Progress = Callable[[int, int], None]  # (frames done, frames in all); what it raises ends the export
 
 
@@ -216,14 +211,12 @@ def _cell(value: Value | np.generic) -> str:
     return repr(value.item() if isinstance(value, np.generic) else value)
 
 
-def _write_text(words: Callable[[Film | RaceFilm], str], job: Job) -> None:
-    job.path.write_text(words(job.film), encoding="utf-8")
+def _text(suffix: str, title: str, option: str, words: Callable[[Film | RaceFilm], str]) -> Writer:
+    return Writer(suffix, title, (option,), lambda job: job.path.write_text(words(job.film), encoding="utf-8"))
 
 
-CSV = Writer(
-    ".csv", "a table of numbers as plain text: the history, the particles, ...", ("table",),
-    partial(_write_text, lambda film: table_csv(film.columns())),
-)  # fmt: skip
+TABLE = "a table of numbers as plain text: the history, the particles, ..."
+CSV = _text(".csv", TABLE, "table", lambda film: table_csv(film.columns()))
 
 
 # GIF: one shared palette.
@@ -299,14 +292,11 @@ def _write_image(form: str, job: Job) -> None:
     picture_of(job.film, scene).save(scene, job.path, form)
 
 
-def _writer(suffix: str, title: str) -> Writer:
-    return Writer(suffix, title, (*PICTURE_OPTIONS, "transparent"), partial(_write_image, suffix[1:]), needs=DRAWING)
-
-
-STILLS = (
-    _writer(".png", "a picture of the last frame, in pixels"),
-    _writer(".svg", "a picture of the last frame, in lines, for the web"),
-    _writer(".pdf", "a picture of the last frame, in lines, for print"),
+OF_LAST = "a picture of the last frame, in {}"
+STILL_OPTIONS = (*PICTURE_OPTIONS, "transparent")
+STILLS = tuple(
+    Writer(f".{form}", OF_LAST.format(words), STILL_OPTIONS, partial(_write_image, form), needs=DRAWING)
+    for form, words in (("png", "pixels"), ("svg", "lines, for the web"), ("pdf", "lines, for print"))
 )
 
 
@@ -341,23 +331,11 @@ def _command(look: Look, path: Path) -> list[str]:
     return [encoder(), "-y", "-v", "error", *raw, "-an", "-c:v", "libx264", *QUALITY, *COLOURS, *CONTAINER, str(path)]
 
 
-@contextmanager
-def _running(command: list[str], said: IO[bytes]) -> Iterator[subprocess.Popen]:
-    """ffmpeg as a process that ends with this block, whatever happens."""
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said)
-    try:
-        yield process
-    finally:
-        process.kill()  # nothing to one that has ended
-        process.wait()
-        with suppress(BrokenPipeError):
-            process.stdin.close()
-
-
 def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
     """Write frames (height, width, 4) uint8 as a film. Raises OSError with ffmpeg's last words where it fails."""
-    with tempfile.TemporaryFile() as said, _running(_command(look, path), said) as process:
-        assert process.stdin is not None
+    with tempfile.TemporaryFile() as said:
+        command, pipe = _command(look, path), subprocess.PIPE
+        process = subprocess.Popen(command, stdin=pipe, stdout=subprocess.DEVNULL, stderr=said)
         try:
             for frame in frames:
                 process.stdin.write(frame.data)
@@ -365,6 +343,11 @@ def encode(frames: Iterable[np.ndarray], look: Look, path: Path) -> None:
             failed = process.wait(ENDING_S) != 0
         except BrokenPipeError:
             failed = True
+        finally:
+            process.kill()  # nothing to one that has ended
+            process.wait()
+            with suppress(BrokenPipeError):
+                process.stdin.close()
         if failed:
             said.seek(0)
             words = said.read().decode(errors="replace").strip().splitlines()
@@ -382,19 +365,14 @@ MP4 = Writer(
 # Numbers as a Parquet table.
 
 
-def _type(column: np.ndarray) -> pyarrow.DataType:
-    import pyarrow
-
-    return pyarrow.string() if column.dtype.kind in "OU" else pyarrow.from_numpy_dtype(column.dtype)
-
-
 def _write_parquet(job: Job) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    columns = job.film.columns()
-    known = [(name, _type(column), {"unit": UNITS.get(name, "")}) for name, column in columns.items()]
-    fields = [pyarrow.field(name, kind, metadata=unit) for name, kind, unit in known]
+    columns, fields = job.film.columns(), []
+    for name, column in columns.items():
+        kind = pyarrow.string() if column.dtype.kind in "OU" else pyarrow.from_numpy_dtype(column.dtype)
+        fields.append(pyarrow.field(name, kind, metadata={"unit": UNITS.get(name, "")}))
     table = pyarrow.table([*columns.values()], schema=pyarrow.schema(fields))
     parquet.write_table(table, job.path)
 
@@ -408,11 +386,7 @@ PARQUET = Writer(
 # The run or the race as text: the Python that repeats it, and its recipe.
 
 
-PYTHON = Writer(
-    ".py", "the lines of Python that repeat the run or the race as it stands", ("whole",),
-    partial(_write_text, lambda film: film.python()),
-)  # fmt: skip
-RECIPE = Writer(
-    ".json", "the recipe: everything needed to replay the run or the race as it stands", ("whole",),
-    partial(_write_text, lambda film: film.recipe() + "\n"),
-)  # fmt: skip
+REPEATS = "the lines of Python that repeat the run or the race as it stands"
+PYTHON = _text(".py", REPEATS, "whole", lambda film: film.python())
+REPLAYS = "the recipe: everything needed to replay the run or the race as it stands"
+RECIPE = _text(".json", REPLAYS, "whole", lambda film: film.recipe() + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 from types import EllipsisType
-from typing import Any
+from typing import Any, NamedTuple
 
 import panel as pn
 from bokeh.document import Document
@@ -22,25 +22,25 @@ from pmdviz.lab import css
 from pmdviz.lab.links import HERE, Link, Page
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
+from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.recorded import begun
 from pmdviz.lab.loop.runner import Runner, Snapshot
 from pmdviz.lab.page import LivePage
 from pmdviz.lab.panel_internals import handed
-from pmdviz.lab.panels.commands import Commands
 from pmdviz.lab.panels.comparing import ComparePanel, LuckPanel
 from pmdviz.lab.panels.folds import ExportPanel, FitPanel, InsidePanel
 from pmdviz.lab.panels.own_problem import IN_THE_PICTURE, OwnProblem
 from pmdviz.lab.panels.screen import Screen
-from pmdviz.lab.panels.setup import Gallery, Setup
+from pmdviz.lab.panels.setup import Gallery, Setup, alike
 from pmdviz.lab.panels.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
 from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Sheet, Trouble, small_button, text
 from pmdviz.lab.plain_pages import Opening
 from pmdviz.lessons.lesson import Lesson
-from pmdviz.methods import MethodKnobs
+from pmdviz.methods import METHODS, MethodKnobs
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row
-from pmdviz.targets import Target
+from pmdviz.targets import Target, get_target
 
 NO_LINK = Link()
 FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
@@ -50,6 +50,74 @@ FLOOR_S = 2.0  # a floor does not block the page: only when it takes so long doe
 def _recipe_of(*given: Any, recipe: Recipe | None = None, link: Link = NO_LINK, **parts: Any) -> Recipe:
     """The recipe that is given, a link's, or one of the other parts."""
     return recipe or link.recipe or Recipe(*given, **parts)
+
+
+# The recipe of a run that takes the place of another one: changed settings stay, as far as they fit.
+
+MIRROR_DESCENT = type(METHODS["pmd"]).__module__  # the package of its forms
+
+
+def _that_fits(method: str, target: Target | str) -> str:
+    """The method where it can run on the target, else a form of mirror descent, else what draws exact conditionals."""
+    made = get_target(target)
+    fitting = {name: each for name, each in METHODS.items() if not each.missing_in(made)}
+    descent = [name for name, each in fitting.items() if type(each).__module__.startswith(MIRROR_DESCENT)]
+    exact = [name for name, each in fitting.items() if "conditionals" in each.requires]
+    both = [name for name in descent if name in exact]
+    return method if method in fitting else [*both, *descent, *exact, *fitting][0]
+
+
+def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = False) -> Recipe:
+    """The recipe of a new run: `parts` changed, everything else as it is now. Raises InputError.
+
+    Another method or target has its own default budget, unless the budget is the person's own; a target on which the
+    method cannot run comes with another method.
+    """
+    if "recipe" in parts:
+        return parts["recipe"]
+    if "make" in parts:
+        return parts["make"]()
+    if "content" in parts:
+        return Recipe.from_json(parts["content"])
+    base, parts = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=()), dict(parts)
+    if "options" in parts:  # several at once, a function of the target as it is now
+        parts["target_options"] = {**base.target_options, **parts["options"](session.target)}
+    elif "option" in parts:
+        parts["target_options"] = {**base.target_options, **dict([parts["option"]])}
+    target = parts.get("target", base.custom or base.target)
+    method = parts.get("method") or _that_fits(base.method, target)
+    same = target is base.custom or target == base.target
+    usual_options = base.target_options if same and not base.custom else {}
+    made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
+    same_problem = alike(made, base)
+    knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
+    own, seed = target is base.custom, parts.get("seed", base.seed)
+    problem = {"target": base.custom if own else made.target, "target_options": None if own else made.target_options}
+    made = Recipe(method=method, seed=seed, **problem, **knobs)
+    return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
+
+
+def _turned(session: Session, method: str, made: Recipe) -> dict[str, Value]:
+    """Changed settings stay, as far as they fit the new target; of another method nothing."""
+    if method != session.recipe.method:
+        return {}
+    way, now = session.recipe.make_method(), session.knobs
+    usual = way.fitted(type(now).defaults(), session.target).as_dict()
+    turned = {name: value for name, value in now.as_dict().items() if value != usual[name]}
+    return way.fitted(type(now).checked(turned), made.make_target()).as_dict()
+
+
+# The page.
+
+KEPT_RUNS = 5
+KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
+
+
+class Kept(NamedTuple):
+    """A run as it stood, and those that Undo would have brought back."""
+
+    runner: Runner
+    before: list[Runner]
 
 
 class Lab(LivePage[Snapshot]):
@@ -113,18 +181,17 @@ class Lab(LivePage[Snapshot]):
         self.screen = Screen(self, target_now, (self.trouble, self.busy_card, self.notice), keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, self.newest("look inside", "watched"), self._freeze)
         self._go_live()
-        self.commands = Commands(self)
-        self.setup = Setup(self.commands.begin, self._turn, self.newest("diagnosis", "diagnosed_by"))
+        self._before: list[Runner] = []  # the last runs, for Undo
+        self.setup = Setup(self.begin, self._turn, self.newest("diagnosis", "diagnosed_by"))
         self.exports = ExportPanel(lambda act: self.live.do("export", lambda runner: act(runner.whole())))
-        self.recipe_file = RecipeFile(self.commands.begin)
-        self.own = OwnProblem(self.commands.begin, self.screen, self._freeze)
+        self.recipe_file = RecipeFile(self.begin)
+        self.own = OwnProblem(self.begin, self.screen, self._freeze)
         self.setup.own_data.append(self.own.dialog.view)
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
-        self.compare = ComparePanel(
-            self._begin_race, lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
-        )
+        go, moved = lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
+        self.compare = ComparePanel(self._begin_race, go, moved)
         self._make_sheets()
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
         self.setup.hide(link.hide)
@@ -259,16 +326,16 @@ class Lab(LivePage[Snapshot]):
             return
         self.leave_lesson()
         if isinstance(what, Recipe):
-            self.commands.begin("new run", recipe=what)
+            self.begin("new run", recipe=what)
             return
         if isinstance(what, Link):
-            self.commands.begin("new run", recipe=what.recipe)
+            self.begin("new run", recipe=what.recipe)
             self.sharing = Sharing(self.screen.ack, what)
             self.live.do("going to the iteration of the link", self.sharing.arrive)
             return
         self._freeze()
         self.screen.wished = what.method, what.trace
-        self.commands.begin("new run", make=what.recipe)
+        self.begin("new run", make=what.recipe)
         if what.inside:
             self.inside.reveal()
         self.live.play(True)
@@ -338,7 +405,7 @@ class Lab(LivePage[Snapshot]):
         if hidden:
             self.verdict.say("")
         else:
-            can_undo = self.commands.can_undo and not self._in_lesson  # a step keeps its run
+            can_undo = bool(self._before) and not self._in_lesson  # a step keeps its run
             self.verdict.show(self._last, self.live.playing, words, can_undo, start)
         if self.verdict.view.visible == hidden:
             self.verdict.view.visible = not hidden
@@ -401,14 +468,30 @@ class Lab(LivePage[Snapshot]):
         self.gallery.show()
 
     def _act(self, name: str) -> None:
-        if name == "inside":
-            self.inside.toggle()
-        elif name == "compare":
-            self.compare.toggle()
-        elif self.gate(name):
-            if name not in ("toggle", "step"):
-                self.verdict.forget()
-            self.commands.act(name)
+        acts: dict[str, Callable[[], None]] = {
+            "inside": self.inside.toggle,
+            "compare": self.compare.toggle,
+            "toggle": lambda: self.toggle(lambda: self.live.do("replay", Runner.replay)),
+            "step": lambda: self.paused("step", Runner.advance),
+            "back": lambda: self.paused("step back", Runner.back),
+            "restart": lambda: self.live.do("restart", Runner.restart),
+            "replay": self._replay,
+            "proceed": self.proceed,
+            "reseed": lambda: self.live.do("new seed", Runner.reseed),
+            "retry": lambda: self.paused("step", Runner.advance),
+            "undo": self._undo,
+            "what_if": lambda: self.live.do("branch", lambda runner: runner.whole().travel(Past.what_if)),
+            "swap": lambda: self.live.do("branch", lambda runner: runner.travel(Past.swap)),
+            "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.keep)),
+            "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.drop)),
+        }
+        if not self.gate(name):
+            return
+        if name not in ("toggle", "step", "inside", "compare"):
+            self.verdict.forget()
+        if self.floor.cancelled and name in ("restart", "replay", "reseed"):
+            self.floor.forget()
+        acts[name]()
 
     def _share(self, start: str = HERE, page: Page | None = None) -> None:
         if (last := self._last) is not None:
@@ -435,3 +518,80 @@ class Lab(LivePage[Snapshot]):
             self.screen.say(self._last, self.screen.extra, False)
             if (seconds := self.floor.task.seconds) > FLOOR_S:
                 self.busy_card.show(FLOOR_WORDS, seconds, self.floor.share)
+
+    # New runs, and the ones before them
+
+    def _replay(self) -> None:
+        self.live.do("replay", Runner.replay)
+        self.live.play(True)
+
+    def _undo(self) -> None:
+        if self._before:
+            old = self._before.pop()
+            self.live.do("undo", lambda runner: (old, old.snapshot()))
+
+    def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
+        """Runs in the worker: one of the two runs goes, and both are kept for Undo."""
+        both = runner.copy()
+        snapshot = runner.travel(act)
+        self._put_aside(both)
+        return snapshot
+
+    def _put_aside(self, runner: Runner) -> None:
+        runner.wanted.clear()  # it no longer plays
+        runner.past.shrink(KEPT_BYTES)
+        self._before = [*self._before, runner][-KEPT_RUNS:]
+
+    def keep(self, put: Callable[[Kept], None]) -> None:
+        """Hand on a copy of the run as it stands, to come back to by `give_back`."""
+
+        def kept(runner: Runner) -> Snapshot:
+            put(Kept(runner.copy(), [*self._before]))
+            return runner.snapshot()
+
+        self.paused("keeping the run", kept)
+
+    def give_back(self, kept: Kept) -> None:
+        """The run that was kept; it replaces the present one."""
+
+        def back(runner: Runner) -> tuple[Runner, Snapshot]:
+            self._before = kept.before
+            return kept.runner, kept.runner.snapshot()
+
+        self.paused("the previous run", back)
+
+    def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
+        """A lesson's run instead of this one; `begun` is called in the worker once it is there."""
+
+        def laid(runner: Runner) -> tuple[Runner, Snapshot]:
+            made = self._new_run(runner, {"recipe": recipe})
+            begun()
+            return made
+
+        self.screen.dim(True)
+        self.paused("the lesson's run", laid, newest_only=True)
+
+    def begin(self, what: str, **parts: Any) -> None:
+        """A new run (or only a new budget) instead of this one; the old one is kept for Undo."""
+        if what == "budget":
+            self.live.do(what, lambda runner: runner.limit(parts["budget"]))
+            return
+        self.screen.dim(True)
+        # a copy each time: a job that waits for kernels is done again
+        self.live.do(what, lambda runner: self._new_run(runner, {**parts}), newest_only=True)
+
+    def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
+        """Runs in the worker: make the run, and only when its first picture is there put the old one aside.
+
+        `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it.
+        """
+        keep = parts.pop("keep", False)
+        whole = bool({"recipe", "make", "content"} & parts.keys())  # instead of the settings changed so far
+        preset = parts.pop("preset", "" if whole else runner.preset)
+        own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is not the user's
+        recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))
+        made = Runner(begun(recipe), own_budget, preset, runner.choice)
+        snapshot = made.snapshot()
+        if keep or runner.session.frame.iteration > 0 or not self._before:
+            self._put_aside(runner)
+        return made, snapshot

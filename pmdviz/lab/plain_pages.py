@@ -217,37 +217,25 @@ class GeometryView(PictureFigure):
     """The figure of one of the three pictures."""
 
     def __init__(self, name: str, picture: Drawn, borders: dict = CHART, **look: Any) -> None:
-        self._of, self._borders = picture, borders
-        first = picture(scene.Geometry(scene.GeometryKnobs()))
-        super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], **look)
+        self._of, first = picture, picture(scene.Geometry(scene.GeometryKnobs()))
+        super().__init__(f"geometry-{name}", first, css_classes=[f"pmdviz-geometry-{name}"], borders=borders, **look)
         self.legend.update(**TIGHT)
 
     def show(self, geometry: scene.Geometry) -> None:
         """Draw a setting."""
         self.draw_picture(self._of(geometry))
 
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme; the borders stay."""
-        super().set_theme(dark, presenter)
-        self.figure.update(**{f"min_border_{side}": px for side, px in self._borders.items()})
-
 
 class TriangleView(GeometryView):
     """Distributions over three states as points of a triangle, with both paths."""
 
     def __init__(self) -> None:
-        super().__init__("triangle", scene.triangle_picture, AROUND, aspect_ratio=ASPECT)
-        self.figure.frame_align = False  # the charts' frames are in one column, this one has no axes
-        self.figure.axis.visible = self.figure.grid.visible = False
+        # The charts' frames are in one column, this one has no axes.
+        super().__init__("triangle", scene.triangle_picture, AROUND, aspect_ratio=ASPECT, frame_align=False)
         self.dragged = ColumnDataSource({"x": [], "y": []}, name="dragged")
         args = {"figure": self.figure, "start": self.sources["start"], "dragged": self.dragged}
         for event in ("panstart", "pan", "panend"):
             self.figure.js_on_event(event, CustomJS(args=args, code=DRAG_JS))
-
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme, without an outline."""
-        super().set_theme(dark, presenter)
-        self.figure.outline_line_color = None
 
 
 # The question above the pictures and the captions below them.
@@ -288,8 +276,8 @@ def explanation() -> str:
 
 def found(geometry: scene.Geometry) -> str:
     """What this setting shows, in numbers, as HTML."""
-    formula, *said = scene.sentences(geometry)
-    return FORMULA.format(formula) + "".join(f"<p>{words}</p>" for words in said)
+    said = scene.mirror_words(geometry), scene.gradient_words(geometry)
+    return FORMULA.format(scene.formula(geometry)) + "".join(f"<p>{words}</p>" for words in said)
 
 
 BUTTONS = {**widgets.BUTTONS, "Back": "back"}
@@ -327,7 +315,6 @@ class GeometryPage(Page):
         words = {n: text(said, css_classes=[f"pmdviz-geometry-{n}"], stylesheets=sheets) for n, said in parts.items()}
         look = {"css_classes": ["pmdviz-geometry-settings"], "stylesheets": [css.static("pages.css", "geometry_form")]}
         self.form, self.found = KnobForm(self._turn, **look), words["found"]
-        self.form.rebuild(scene.GeometryKnobs, self._usual)
         figures = [pn.pane.Bokeh(view.figure, **WIDE) for view in self.views.values()]
         look = {"css_classes": ["pmdviz-geometry"], "stylesheets": [css.static("pages.css", "geometry")]}
         self.view = pn.Column(words["question"], self.form, *figures, self.found, words["captions"], **look, **WIDE)
@@ -376,7 +363,7 @@ class GeometryPage(Page):
         for view in self.views.values():
             view.show(geometry)
         self.found.object = found(geometry)
-        self.form.show(self.knobs, self._usual, {})
+        self.form.show_all(self.knobs, self._usual)
         self.playback.enable(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step

@@ -26,8 +26,7 @@ from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels import widgets
 from pmdviz.lab.panels.comparing import SeedsPanel
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
-from pmdviz.lab.panels.race_screen import RaceScreen, status_fields
-from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.panels.racing import DEFAULT_ENTRANTS, RaceScreen, RaceSetup, status_fields
 from pmdviz.lab.panels.sharing import PageSharing
 from pmdviz.lab.panels.widgets import PlaybackBar, Sheet
 from pmdviz.scenes.race import RaceScene

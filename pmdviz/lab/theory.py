@@ -63,8 +63,7 @@ class ExperimentResults:
         """Bring everything up to date; costs nothing while nothing has come."""
         if self._next is not None and self._next.found is not NOTHING_YET:
             self.work, self._next, self._shown = self._next, None, None
-            self.pictures.forget()
-            self.examples.forget()
+            self.pictures.colours, self.examples.colours = {}, {}
         if self.work is None or self.work.found is self._shown:
             return
         self._shown = found = self.work.found
@@ -156,16 +155,12 @@ class TheoryPage(Page):
         self.sharing = PageSharing[Choice](self.ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory")
         self.sharing.shown = self.choice
         buttons = self.button, self.insist, self.sharing.button, self.results.download
-        self.line = widgets.WorkLine(said, self._cancel, *buttons)
-        self._lay_out()
-        self._show()
-
-    def _lay_out(self) -> None:
+        self.stop_it, self.said = widgets.small_button("Cancel", self._cancel, visible=False), widgets.text()
+        widgets.say(self.said, said)
         self.foot = pn.Row(margin=0)  # nothing plays here
-        setup, run = (
-            (self.chosen, self.preset, self.about, self.form),
-            (self.line.view, self.sharing.said, self.results.view),
-        )
+        setup = self.chosen, self.preset, self.about, self.form
+        line = pn.Column(pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0)), self.said, **widgets.WIDE)
+        run = line, self.sharing.said, self.results.view
         controls = pn.Column(*setup, css_classes=["pmdviz-experiment-setup"], **widgets.WIDE)
         right = pn.Column(*run, css_classes=["pmdviz-experiment-run"], **widgets.WIDE)
         look = {"stylesheets": [css.static("pages.css", "experiments")], "css_classes": ["pmdviz-experiments"]}
@@ -173,6 +168,7 @@ class TheoryPage(Page):
         parts = question, pn.Column(controls, right, **look, **widgets.WIDE)
         look = {"stylesheets": [css.static("pages.css", "theory")], "css_classes": ["pmdviz-theory"]}
         self.view = pn.Column(*parts, **look, **widgets.WIDE)
+        self._show()
 
     # What a person chooses
 
@@ -191,12 +187,7 @@ class TheoryPage(Page):
         self.sharing.follow(choice)
 
     def _turn(self, name: str, value: Value) -> None:
-        try:
-            knobs = self.choice.knobs.replaced(**{name: value})
-        except InputError as error:
-            self.form.controls[name].refuse(error.on_page)
-            return
-        self.choose(self.choice._replace(knobs=knobs))
+        self.choose(self.choice._replace(knobs=self.choice.knobs.replaced(**{name: value})))
 
     def _show(self) -> None:
         """Set the controls to the chosen settings."""
@@ -209,8 +200,7 @@ class TheoryPage(Page):
         question = html.escape(find_experiment_preset(preset).question) if preset else ""
         asks = f'<p class="pmdviz-question">{question}</p>' if preset else ""
         self.about.object = f"{asks}{typeset(made.about)} Source: {html.escape(made.source)}."
-        self.form.rebuild(made.Knobs, made.Knobs.defaults().as_dict())
-        self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict(), {})
+        self.form.show_all(self.choice.knobs, made.Knobs.defaults().as_dict())
 
     # A page of the app
 
@@ -253,7 +243,7 @@ class TheoryPage(Page):
         """Say what came out; of a refusal a person may insist where that helps."""
         found = task.outcome()
         self.results.look()
-        self.line.say(found.words or measured_words(found.result))
+        widgets.say(self.said, found.words or _measured_words(found.result))
         if found.result is not None:
             self.results.judge_by(self.choice.knobs)
             self.on_show(found.result)
@@ -265,11 +255,11 @@ class TheoryPage(Page):
 
     def _show_running(self, on: bool) -> None:
         self.button.disabled = on
-        self.line.show(on)
+        self.stop_it.visible = on
 
     def _look(self) -> None:
         if self._slot.running:
-            self.line.say(self.work.words)
+            widgets.say(self.said, self.work.words)
             self.on_note(self.work.short)
             self.results.look()
 
@@ -278,7 +268,7 @@ class TheoryPage(Page):
             self.work.cancel()
 
 
-def measured_words(result: ExperimentResult) -> str:
+def _measured_words(result: ExperimentResult) -> str:
     """The closing sentence on a result."""
     failed = f" {len(result.failed)} could not be computed: {result.failed[0]}" if result.failed else ""
     return f"{len(result.rows):,} rows measured.{failed}"

@@ -109,14 +109,13 @@ ALONG_X, ALONG_Y = ("x", "x0", "x1", "left", "right"), ("y", "y0", "y1", "low", 
 def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
     look = {name: value for name, value in mark.look.items() if name not in ("drawn", "shared") and value != np.inf}
     if "dash" in look:
-        look["dash"] = _dash(look["dash"])
+        look["dash"] = [*map(float, style.dash(look["dash"]))]
     if "drawn" in mark.look:  # how many times the usual opacity such dots have
         look["thin"] = round((OPACITY_DOTS / max(mark.look["drawn"], 1)) ** OPACITY_POWER, 4)
     told = {name for form in mark.hover.values() for name in _names(form)}
     needed = {look.get(name, name) for name in (*NEEDED[mark.kind], mark.ids)} | told
-    columns = {
-        name: _column(name, values, mark, picture, column) for name, values in mark.columns.items() if name in needed
-    }
+    given = mark.columns.items()
+    columns = {name: _column(name, values, mark, picture, column) for name, values in given if name in needed}
     if mark.kind == "image":
         columns["shape"] = np.shape(mark.columns["values"])
     more = {"hover": dict(mark.hover)} if mark.hover else {}
@@ -147,19 +146,10 @@ def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column
         return list(values)
     if mark.kind == "image":
         return column("values", np.ravel(values), None)
-    sides = {
-        mark.look.get(side, side): axis
-        for along, axis in ((ALONG_X, picture.x), (ALONG_Y, picture.y))
-        for side in along
-    }
+    both = (ALONG_X, picture.x), (ALONG_Y, picture.y)
+    sides = {mark.look.get(side, side): axis for along, axis in both for side in along}
     on_edge = mark.look.get("edge") and name == mark.look.get("y", "y")
     return column(name, values, None if on_edge else sides.get(name))
-
-
-def _dash(dash: Any) -> list[float]:
-    """Lengths in px; none of a solid line."""
-    pattern = style.DASHES.get(dash, dash) if isinstance(dash, str) else dash
-    return [] if pattern == "solid" else [float(length) for length in pattern]
 
 
 def changes(new: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str, Any]:

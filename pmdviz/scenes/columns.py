@@ -268,14 +268,8 @@ def density_levels(density: np.ndarray, masses: Sequence[float] = MASSES) -> np.
 
 
 # `contourpy.contour_generator` makes the same of these, and looks for masked cells for eight times as long.
-traced = partial(
-    SerialContourGenerator,
-    line_type=LineType.ChunkCombinedNan,
-    fill_type=FillType.OuterOffset,
-    corner_mask=False,
-    quad_as_tri=False,
-    z_interp=ZInterp.Linear,
-)
+_kinds = {"line_type": LineType.ChunkCombinedNan, "fill_type": FillType.OuterOffset, "z_interp": ZInterp.Linear}
+traced = partial(SerialContourGenerator, corner_mask=False, quad_as_tri=False, **_kinds)
 
 
 def contour_line(gx: np.ndarray, gy: np.ndarray, density: np.ndarray, levels: np.ndarray) -> Columns:
@@ -364,8 +358,7 @@ SHADES = 127  # on either side of the neutral half
 BRIGHTEN = 0.5  # power of q over its peak: its flanks are seen too
 ROWS = 160  # cells of a picture of curves, upwards
 
-HEAT = ("approximate", "exact")
-DIFFERENCE = ("approximate", "exact")  # where q is above p, where p is above q
+ENDS = ("approximate", "exact")  # where q is, or is above p; where p is above q
 
 Box = tuple[Span, ...]
 
@@ -374,20 +367,20 @@ def heat_image(q: np.ndarray, box: Box) -> Image:
     """A density of the plane, brightest at its own peak."""
     cells = _coarse(q)
     top = float(cells.max())
-    return _image(-((cells / top) ** BRIGHTEN) if top > 0 else cells, box[0], box[1], HEAT)
+    return _image(-((cells / top) ** BRIGHTEN) if top > 0 else cells, *box)
 
 
 def difference_image(p: np.ndarray, q: np.ndarray, box: Box) -> Image:
     """p - q in the plane, in units of the highest p: each colour's mass is the TV, but for what lies outside."""
     coarse_p, coarse_q = _coarse(p), _coarse(q)
-    return _image((coarse_p - coarse_q) / coarse_p.max(), box[0], box[1], DIFFERENCE)
+    return _image((coarse_p - coarse_q) / coarse_p.max(), *box)
 
 
 def area_image(p: np.ndarray, q: np.ndarray, across: Span, up: Span) -> Image:
     """The areas between two curves over `across`, of the heights `up`."""
     heights = up[0] + (up[1] - up[0]) * (np.arange(ROWS)[:, None] + 0.5) / ROWS
     between = (heights >= np.minimum(p, q)) & (heights <= np.maximum(p, q))
-    return _image(np.where(between, np.sign(p - q), 0.0), across, up, DIFFERENCE)
+    return _image(np.where(between, np.sign(p - q), 0.0), across, up)
 
 
 def _coarse(values: np.ndarray) -> np.ndarray:
@@ -404,10 +397,10 @@ def _means(values: np.ndarray) -> np.ndarray:
     return np.add.reduceat(values, edges[:-1], axis=0) / np.diff(edges)[:, None]
 
 
-def _image(signed: np.ndarray, x: Span, y: Span, ends: tuple[str, str]) -> Image:
+def _image(signed: np.ndarray, x: Span, y: Span) -> Image:
     """Values in [-1, 1] as an image, in as many shades as its palette has: what repeats packs well."""
     shades = np.rint(SHADES * np.clip(signed, -1, 1)) / SHADES
-    return Image((0.5 + 0.5 * shades).astype(np.float32), x, y, ends)
+    return Image((0.5 + 0.5 * shades).astype(np.float32), x, y, ENDS)
 
 
 # How a method moves, as segments: the way of a chain, the arrows of a force, the ellipses of Gaussians.
@@ -523,16 +516,7 @@ def segment_columns(parts: Iterable[Segments]) -> Columns:
     return dict(zip(EMPTY_PATHS, [*(np.ascontiguousarray(line) for line in lines), *rest], strict=True))
 
 
-Units = tuple[float, float]  # original units: a value is the first plus the second times the standardised value
-AS_GIVEN: Units = (0.0, 1.0)
-
-
-def original_units(target: Target, name: str) -> Units:
-    """Mean and sd that a column of a person's table had before it was standardised; 0 and 1 where it is as given."""
+def original_units(target: Target, name: str) -> dict[str, float]:
+    """Of an axis: mean and sd that a column of a person's table had before it was standardised; {} for none such."""
     found = (dict(zip(table.columns, table.units, strict=True)) for table in target.tables if table.units)
-    return next((units[name] for units in found if name in units), AS_GIVEN)
-
-
-def outcome_name(target: Target) -> str:
-    """What a person's table calls the outcome, which is its last column; else "y"."""
-    return target.tables[0].columns[-1] if target.tables else "y"
+    return next((dict(zip(("origin", "unit"), units[name], strict=True)) for units in found if name in units), {})

@@ -46,9 +46,8 @@ class DataGround(NamedTuple):
     bars: col.Columns  # left, right, bottom, top (density); empty of dots
     dots: col.Columns  # x, y
     exact: col.Columns  # x, y of lines
-    labels: tuple[str, str]
-    ranges: tuple[tuple[float, float], tuple[float, float]]
-    units: tuple[col.Units, col.Units] = (col.AS_GIVEN, col.AS_GIVEN)
+    x: Axis
+    y: Axis
 
 
 class DataMoment(NamedTuple):
@@ -60,7 +59,7 @@ class DataMoment(NamedTuple):
     approximate: col.Columns
 
 
-NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, ("", ""), ((0.0, 1.0), (0.0, 1.0)))
+NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, Axis("", 0.0, 1.0), Axis("", 0.0, 1.0))
 NO_MOMENT = DataMoment(NO_GROUND, NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE)
 
 
@@ -79,9 +78,7 @@ def data_picture(moment: DataMoment, rug: col.Columns = col.EMPTY_LINE) -> Pictu
     legend = {"data": "data", "batch": "batch of this step"}
     if len(ground.exact["x"]):
         legend |= {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
-    units = [{"origin": origin, "unit": unit} for origin, unit in ground.units]
-    x, y = (Axis(ground.labels[k], *ground.ranges[k], **units[k]) for k in (0, 1))
-    return Picture(x, y, marks, legend, about=ABOUT)
+    return Picture(ground.x, ground.y, marks, legend, about=ABOUT)
 
 
 def applies(target: Target) -> bool:
@@ -97,10 +94,11 @@ def moment(frame: Frame) -> DataMoment:
     points = plane(target, batch)
     drawn = frame.draws[:: max(1, len(frame.draws) // DRAWS)]
     if points.shape[1] == 1:
-        bars, dots = _bars(points[:, 0], _edges(ground), target.num_data), col.EMPTY_LINE
+        edges = np.append(ground.bars["left"], ground.bars["right"][-1:])
+        bars, dots = _bars(points[:, 0], edges, target.num_data), col.EMPTY_LINE
     else:
         bars, dots = NO_BARS, _dots(points)
-    return DataMoment(ground, bars, dots, _predicted(target, drawn, ground.ranges))
+    return DataMoment(ground, bars, dots, _predicted(target, drawn, ground.x, ground.y))
 
 
 def ground_of(target: Target) -> DataGround:
@@ -116,18 +114,19 @@ def _made_ground(target: Target) -> DataGround:
     if points.shape[1] == 1:
         edges = np.linspace(points.min(), max(points.max(), points.min() + 1e-9), BINS + 1)
         bars = _bars(points[:, 0], edges, len(points))
-        curve = col.EMPTY_LINE if draws is None else _predicted(target, draws, (across, (0.0, 1.0)))
-        top = max([bars["top"].max(), *curve["y"]])
         (name,) = _names(target, ("x",))
         units = col.original_units(target, name)
-        labels = f"{name} (data points)", f"density (per {'sd' if units != col.AS_GIVEN else 'unit'} of {name})"
-        return DataGround(bars, col.EMPTY_LINE, curve, labels, (across, (0.0, 1.1 * float(top))), (units, col.AS_GIVEN))
-    ranges = across, widened(points[:, 1])
-    lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, ranges)
+        x = Axis(f"{name} (data points)", *across, **units)
+        y = Axis(f"density (per {'sd' if units else 'unit'} of {name})", 0.0, 1.0)
+        curve = col.EMPTY_LINE if draws is None else _predicted(target, draws, x, y)
+        top = float(max([bars["top"].max(), *curve["y"]]))
+        return DataGround(bars, col.EMPTY_LINE, curve, x, y._replace(high=1.1 * top))
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
-    both = col.original_units(target, first), col.original_units(target, second)
-    return DataGround(NO_BARS, _dots(points), lines, (f"{first} (data points)", second), ranges, both)
+    x = Axis(f"{first} (data points)", *across, **col.original_units(target, first))
+    y = Axis(second, *widened(points[:, 1]), **col.original_units(target, second))
+    lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, x, y)
+    return DataGround(NO_BARS, _dots(points), lines, x, y)
 
 
 def _names(target: Target, usual: tuple[str, ...]) -> tuple[str, ...]:
@@ -159,10 +158,6 @@ def widened(values: np.ndarray, margin: float = MARGIN) -> tuple[float, float]:
     return low - pad, high + pad
 
 
-def _edges(ground: DataGround) -> np.ndarray:
-    return np.append(ground.bars["left"], ground.bars["right"][-1:])
-
-
 def _bars(values: np.ndarray, edges: np.ndarray, num_data: int) -> col.Columns:
     """Bars whose area is the share of `num_data` that lies in each of them."""
     counts, _ = np.histogram(values, edges)
@@ -179,9 +174,9 @@ def _dots(points: np.ndarray) -> col.Columns:
     return col.curve_columns(*points[evenly(len(points), MAX_DOTS)].T)
 
 
-def _predicted(target: Target, draws: np.ndarray, ranges: tuple[tuple[float, float], ...]) -> col.Columns:
+def _predicted(target: Target, draws: np.ndarray, across: Axis, up: Axis) -> col.Columns:
     """The prediction averaged over `draws` of theta, as lines."""
-    (left, right), (bottom, top) = ranges
+    left, right, bottom, top = across.low, across.high, up.low, up.high
     if target.predicts == "class":
         gx, gy = np.linspace(left, right, SIDE), np.linspace(bottom, top, SIDE)
         inputs = np.stack(np.meshgrid(gx, gy), axis=-1).reshape(-1, 2)

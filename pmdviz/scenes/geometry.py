@@ -115,11 +115,8 @@ def gradient_path(start: np.ndarray, p: np.ndarray, gamma: float, steps: int) ->
 
 MOST_STEPS = 40
 MOVED = "moved"
-STARTS = {  # q_0 over the states A, B, C
-    "far": np.array([0.05, 0.15, 0.80]),
-    "equal": np.full(3, 1 / 3),
-    "edge": np.array([0.02, 0.90, 0.08]),
-}
+# q_0 over the states A, B, C
+STARTS = dict(far=np.array([0.05, 0.15, 0.80]), equal=np.full(3, 1 / 3), edge=np.array([0.02, 0.90, 0.08]))
 
 
 PLACES = {"far": "near C, far from p", "equal": "all equally likely", "edge": "near B, close to an edge"}
@@ -284,7 +281,8 @@ def triangle_picture(geometry: Geometry) -> Picture:
     marks = {"contours": Mark("line", "floor", contours(geometry.knobs.peak), {"width": 1, "alpha": 0.55})}
     marks["edges"] = Mark("line", "floor", corners, {"width": 1.5})
     for name, way in (("mirror", states.mirror), ("gradient", states.gradient)):
-        columns, look = place(way) | _told(way), {"marker": MARKERS[name]}
+        told = {"t": np.arange(len(way)), **dict(zip(STATES, way.T, strict=True))}
+        columns, look = place(way) | told, {"marker": MARKERS[name]}
         marks[name] = Mark("line", PATHS[name], columns, {"dash": DASHES.get(name, "solid")})
         marks[f"{name}_dots"] = Mark("dots", PATHS[name], columns, {"size": 6, **look}, TIPS, layer=name)
     marks["start"] = Mark("signs", "prior", start, {"marker": "diamond", "size": 15}, drags="start")
@@ -337,11 +335,6 @@ def kl_picture(geometry: Geometry) -> Picture:
     return Picture(*axes, marks, legend, about=about)
 
 
-def _told(points: np.ndarray) -> dict[str, np.ndarray]:
-    """The tooltip of each step of a path."""
-    return {"t": np.arange(len(points)), **dict(zip(STATES, points.T, strict=True))}
-
-
 def _on_log_axis(values: np.ndarray) -> np.ndarray:
     return np.where(np.isfinite(values) & (values > 0), values, np.nan)
 
@@ -379,8 +372,3 @@ def gradient_words(geometry: Geometry) -> str:
     ways = {0: "no state has", 1: "1 of 3 states has"}
     cut = f" The gradient step sets the density to 0 on {percent(geometry.cut)} of the line." if geometry.cut else ""
     return f"Gradient descent: {here}; {ways.get(been, f'{been} of 3 states have')} been 0 along the path.{cut}"
-
-
-def sentences(geometry: Geometry) -> tuple[str, str, str]:
-    """The formula, what the mirror steps did and what the gradient steps did, as HTML."""
-    return formula(geometry), mirror_words(geometry), gradient_words(geometry)

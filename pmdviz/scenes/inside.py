@@ -17,6 +17,7 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
 from pmdviz.methods.step import Term, Update
+from pmdviz.pictures import Axis
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import EMPTY_LINE, Columns, StageColumns, drawn_rows
 from pmdviz.scenes.stage import Pair, Scene
@@ -43,15 +44,13 @@ def batch_picture(frame: Frame) -> Told:
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
     shown = points[data_columns.evenly(len(points), TICKS)]
     flat, whole = points.shape[1] == 1, len(batch) == target.num_data
-    curve = _implied(target, frame.particles, batch, ground.ranges[0]) if flat else EMPTY_LINE
-    height = 1.05 * max([ground.ranges[1][1], *curve["y"]]) if flat else 0.0
+    curve = _implied(target, frame.particles, batch, (ground.x.low, ground.x.high)) if flat else EMPTY_LINE
+    height = 1.05 * max([ground.y.high, *curve["y"]]) if flat else 0.0
     return {
         "title": f"The batch: {'all' if whole else f'{count(len(batch))} of'} {count(target.num_data)} data points",
         "words": _words(flat, len(curve["x"]) > 0),
         "flat": flat,
-        "x": list(ground.ranges[0]),
-        "y": [0.0, float(height)] if flat else list(ground.ranges[1]),
-        "labels": list(ground.labels),
+        **_axes(ground.x, ground.y._replace(high=float(height)) if flat else ground.y),
         "bars": _single(ground.bars),
         "dots": _single({name: values[data_columns.evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
         "exact": _single(ground.exact),
@@ -114,13 +113,8 @@ def _written(value: float) -> str:
 def term_words(term: Term, numbers: Mapping[str, float]) -> Mapping[str, Told]:
     """A term as a person reads it; `filled` is "" where its formula has no number to put in."""
     numbered = filled(term.formula, numbers)
-    return {
-        "name": term.name,
-        "title": term.title,
-        "formula": term.formula,
-        "filled": "" if numbered == term.formula else numbered,
-        "about": term.about,
-    }
+    told = {name: getattr(term, name) for name in ("name", "title", "formula", "about")}
+    return {**told, "filled": "" if numbered == term.formula else numbered}
 
 
 # The four pictures of a step in words: a title and a sentence on what happened in this one.
@@ -332,7 +326,7 @@ def inside(
         "old": _old(step, limit),
         "flat": after.target.dim == 1,
         "placed": step.placed,
-        "axes": _axes(scene, after, pair, drawn),
+        "axes": _axes(*scene.axes(after.target, pair, drawn.top)),
         "lines": _lines(earlier, drawn) if step.placed else {},
         "paths": drawn.paths if step.placed else {},
         "pictures": pictures(step),
@@ -417,9 +411,8 @@ def _places(frame: Frame, pair: Pair) -> np.ndarray:
     return points[:, [k for k in pair if k < points.shape[1]]]
 
 
-def _axes(scene: Scene, frame: Frame, pair: Pair, drawn: StageColumns) -> Mapping[str, Told]:
-    x, y = scene.ranges(frame.target, pair, drawn.top)
-    return {"x": list(map(float, x)), "y": list(map(float, y)), "labels": list(scene.axis_labels(frame.target, pair))}
+def _axes(x: Axis, y: Axis) -> Mapping[str, Told]:
+    return {"x": [float(x.low), float(x.high)], "y": [float(y.low), float(y.high)], "labels": [x.label, y.label]}
 
 
 def _lines(earlier: StageColumns, drawn: StageColumns) -> dict[str, Columns]:

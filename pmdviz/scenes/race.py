@@ -102,6 +102,7 @@ def _line(rows: Columns, metric: str, limits: tuple[float, float]) -> dict[str, 
     return {clock: columns[clock] for clock in RACE_CLOCKS} | {"value": columns[metric]}
 
 
+Drawn = tuple[Scene, Pair]
 ANY_SCENE = SceneChoice()
 SLOW_S = 0.5  # a step that takes longer is spoken of
 
@@ -233,13 +234,7 @@ class RaceScene(NamedTuple):
 
 
 def tile_of(
-    recipe: RaceRecipe,
-    k: int,
-    frame: Frame,
-    points: TracePoints,
-    drawn: tuple[Scene, Pair],
-    ended: str,
-    masses: list[float] | None = None,
+    recipe: RaceRecipe, k: int, frame: Frame, points: TracePoints, drawn: Drawn, ended: str, masses: list[float] | None
 ) -> Tile:
     """What there is to show of entrant k at `frame`, with its mode masses where they are wanted."""
     entrant = recipe.entrants[k]
@@ -261,13 +256,13 @@ def weighted(frames: Iterable[Frame]) -> Frame | None:
     return next((frame for frame in frames if frame.num_draws), None)
 
 
-def scene_of(recipe: RaceRecipe, choice: SceneChoice) -> tuple[Scene, Pair]:
+def scene_of(recipe: RaceRecipe, choice: SceneChoice) -> Drawn:
     """What every tile shows: the wished scene, or the first that applies to all."""
     return choice.of(recipe.target, *(METHODS[one.method] for one in recipe.entrants))
 
 
 def race_scene(
-    recipe: RaceRecipe, budget: int | None, tiles: Sequence[Tile], judged: Frame | None, drawn: tuple[Scene, Pair]
+    recipe: RaceRecipe, budget: int | None, tiles: Sequence[Tile], judged: Frame | None, drawn: Drawn
 ) -> RaceScene:
     """The scene of these tiles, with the floors of `judged`, as `weighted` gives it."""
     known: Mapping[str, float | None] = {} if judged is None else judged.floors

@@ -9,7 +9,7 @@ the exact posterior and bears its colour; the reverse KL averages over the appro
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
@@ -46,16 +46,8 @@ DARK = _theme(
     exact="#56B4E9", approximate="#E69F00", particles="#E69F00", prior="#8a8a8a", ghost="#b3b3b3",
     ink="#ffffff", floor="#b3b3b3", first_path="#D19BE8", second_path="#F0E442",
 )  # fmt: skip
-DASHES = MappingProxyType(
-    {
-        "exact": "solid",
-        "approximate": (7, 3),
-        "prior": (2, 3),
-        "ghost": (7, 3, 2, 3),  # dots alone are the prior's
-        "moved": (4, 2),
-        "paths": "solid",
-        "floor": (4, 4),
-    }
+DASHES = MappingProxyType(  # () is solid; dots alone are the prior's
+    dict(exact=(), approximate=(7, 3), prior=(2, 3), ghost=(7, 3, 2, 3), moved=(4, 2), paths=(), floor=(4, 4))
 )
 PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of segments in `scenes.columns`
 PATH_WIDTH = 1.6  # px
@@ -65,22 +57,14 @@ ENTRANTS_DARK = ("#56B4E9", "#FF8A3D", "#2BB98F", "#DD96BD", "#B79CF0", "#E69F00
 ENTRANT_DASHES = ((), (9, 4), (2, 3), (9, 3, 2, 3), (5, 2), (14, 4), (2, 6), (9, 3, 2, 3, 2, 3))  # () is solid
 ENTRANT_MARKERS = ("circle", "triangle", "square", "diamond", "inverted_triangle", "star", "hex", "plus")
 MOST_ENTRANTS = len(ENTRANTS_LIGHT)  # that can be told apart
-LINE_WIDTH = 2.0
+LINE_WIDTH, AREA_ALPHA = 2.0, 0.16  # of lines and areas that do not say it
 TEXT_PX, PRESENTER_PX = 13, 19
 # px; 64 + 36 = 48 + 52: a square outside is a square inside. The top holds a legend of two lines; borders that change
 # with the width are not laid out again on every side.
 BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
 PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
 LEGEND: Mapping[str, Any] = MappingProxyType(
-    {
-        "orientation": "horizontal",
-        "location": "center",
-        "padding": 0,
-        "margin": 2,
-        "spacing": 12,
-        "glyph_width": 22,
-        "glyph_height": 14,
-    }
+    dict(orientation="horizontal", location="center", padding=0, margin=2, spacing=12, glyph_width=22, glyph_height=14)
 )
 
 
@@ -94,6 +78,11 @@ def colours(dark: bool) -> Mapping[str, str]:
     """The colour of every role of a mark: the layers, "muted", "text", "paper", and "entrant-0" and further ones."""
     own, table = theme(dark), {f"entrant-{k}": colour for k, colour in enumerate(entrant_colours(dark))}
     return MappingProxyType({**own.layers, "muted": own.muted, "text": own.text, "paper": own.paper, **table})
+
+
+def dash(pattern: str | Sequence[float]) -> Sequence[float]:
+    """Lengths in px, of a line that is named in the table or says them itself; none of a solid one."""
+    return DASHES.get(pattern, ()) if isinstance(pattern, str) else pattern
 
 
 def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:

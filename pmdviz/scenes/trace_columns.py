@@ -39,6 +39,10 @@ EVERY_CLOCK = tuple(dict.fromkeys(("iteration", *CLOCKS, *RACE_CLOCKS)))
 CLOCK_OF = {"data": "visited", "evaluations": "evaluations"}  # unit of a budget -> the clock that counts it
 
 
+Span = tuple[float, float]
+History = Mapping[str, np.ndarray]  # columns of a run
+
+
 class Trace(NamedTuple):
     """A line of the traces."""
 
@@ -54,8 +58,8 @@ class Group(NamedTuple):
     axis_label: str
     log: bool
     metrics: Mapping[str, Trace]  # by the column of the history that it shows
-    floors: Mapping[str, str]  # floor -> the metric that it is a floor of
-    ceiling: float  # above which values are drawn at the edge of a logarithmic axis
+    floors: Mapping[str, str] = NOTHING  # floor -> the metric that it is a floor of
+    ceiling: float = np.inf  # above which values are drawn at the edge of a logarithmic axis
     ends: tuple[float, float] | None = None  # of an axis that is the same whatever the values are
     most: float = np.inf  # that a value on a linear axis can be
 
@@ -94,9 +98,7 @@ def _of_metrics(those: list[Metric]) -> Group:
 
 def _of_scalar(scalar: Scalar) -> Group:
     label = f"{scalar.title} ({scalar.unit})" if scalar.unit else scalar.title
-    return Group(
-        capital(scalar.title), label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")}, {}, np.inf
-    )
+    return Group(capital(scalar.title), label, scalar.log, {scalar.name: Trace(scalar.title, "ink", "solid")})
 
 
 GROUPS = _groups()
@@ -104,10 +106,8 @@ GROUPS = _groups()
 
 def first_group(known: Mapping[str, Group]) -> str:
     """The key of the first traces: the first that says how good the approximation is."""
-    judging = (
-        key for key, group in known.items() if any(METRICS[name].ranks for name in group.metrics if name in METRICS)
-    )
-    return next(judging, next(iter(known)))
+    ranking = {name for name, metric in METRICS.items() if metric.ranks}
+    return next((key for key, group in known.items() if ranking & group.metrics.keys()), next(iter(known)))
 
 
 COLUMNS = tuple(dict.fromkeys(name for group in GROUPS.values() for name in group.metrics))  # that traces may show
@@ -139,7 +139,7 @@ def extremes(columns: Iterable[np.ndarray], limit: int = MAX_POINTS) -> np.ndarr
     return np.unique(np.concatenate(found))
 
 
-def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> tuple[float, float]:
+def value_range(group: Group, values: Iterable[np.ndarray], floors: Sequence[float] = ()) -> Span:
     """A range for the axis that holds all finite values, or its fixed ends; on a log axis at most up to its ceiling."""
     if group.ends:
         return group.ends
@@ -174,20 +174,10 @@ def clamped(values: np.ndarray, low: float, high: float) -> np.ndarray:
     return np.clip(values, low, high).astype(np.float32)
 
 
-def over_words(history: Mapping[str, np.ndarray], group: Group) -> str:
+def over_words(history: History, group: Group) -> str:
     """Which traces are beyond the axis at the last row: "reverse KL > 100"."""
     beyond = [m for m in group.metrics if m in history and float(history[m][-1]) > group.ceiling]
     return ", ".join(f"{group.metrics[m].title} > {group.ceiling:,.0f}" for m in beyond)
-
-
-def usual_clock(method: Method, unit: str) -> str:
-    """The default clock of the traces of a method: the clock of the budget, or the method's own."""
-    return method.clock or CLOCK_OF[unit]
-
-
-def clocks_of(target: Target) -> dict[str, str]:
-    """The clocks that a run on a target has, with their words: without data none are visited."""
-    return {clock: words for clock, words in CLOCKS.items() if clock != "visited" or target.data is not None}
 
 
 def clock_end(clock: str, last: float, budget: int | None, unit: str = "data") -> float:
@@ -204,23 +194,14 @@ def budget_drawn(frame: Frame, budget: int | None) -> int | None:
     return min(budget, frame.spent)
 
 
-def column(history: Mapping[str, np.ndarray], name: str) -> np.ndarray:
+def column(history: History, name: str) -> np.ndarray:
     """A column of the history as floats; NaN where the run has none of that name."""
     found = history.get(name)
     return np.full(len(history["iteration"]), np.nan) if found is None else np.asarray(found, float)
 
 
-def names_in(history: Mapping[str, np.ndarray], group: Group) -> tuple[str, ...]:
-    """The group's metrics that the run has, which a legend names; all of them while nothing is known."""
-    return tuple(name for name in group.metrics if name in history) or tuple(group.metrics)
-
-
 def trace_columns(
-    history: Mapping[str, np.ndarray],
-    metrics: Collection[str],
-    span: tuple[float, float],
-    clocks: Iterable[str] = CLOCKS,
-    limit: int = MAX_POINTS,
+    history: History, metrics: Collection[str], span: Span, clocks: Iterable[str] = CLOCKS, limit: int = MAX_POINTS
 ) -> dict[str, np.ndarray]:
     """Columns of traces that have one source: the clocks, and these metrics inside `span`."""
     values = {metric: column(history, metric) for metric in metrics}
@@ -232,7 +213,7 @@ def trace_columns(
 
 
 def traces_axes(
-    history: Mapping[str, np.ndarray],
+    history: History,
     group: Group,
     clock: str,
     floors: Mapping[str, float | None],
@@ -257,7 +238,7 @@ class Standing(NamedTuple):
     """The cursor and the ghost that traces show besides the run itself."""
 
     iteration: int | None = None  # where a person is in the run; None at the end of it
-    ghost: Callable[[Iterable[str]], Mapping[str, np.ndarray]] | None = None  # its history, a function of some metrics
+    ghost: Callable[[Iterable[str]], History] | None = None  # its history, a function of some metrics
     name: str = ""  # of the ghost, in the legend
 
 
@@ -271,11 +252,11 @@ COUNTED = {
     "iteration": "{iteration:,}",
 }
 Line = Mapping[str, np.ndarray | list[float]]  # x, y
-Bands = Mapping[str, Mapping[str, np.ndarray]]  # x, low, middle, high, by the column of each
+Bands = Mapping[str, History]  # x, low, middle, high, by the column of each
 
 
 def traces_picture(
-    history: Mapping[str, np.ndarray],
+    history: History,
     group: Group,
     clock: str,
     axes: tuple[Axis, Axis],
@@ -296,7 +277,8 @@ def traces_picture(
     x, y = axes
     columns, reached = trace_columns(history, group.metrics, (y.low, y.high)), known_floors(group, floors)
     drawn = band_marks(bands, {name: one.colour for name, one in group.metrics.items()}, (y.low, y.high))
-    legend = {name: group.metrics[name].title for name in names_in(history, group)}
+    found = [name for name in group.metrics if name in history] or [*group.metrics]  # all while nothing is known
+    legend = {name: group.metrics[name].title for name in found}
     if standing.name:
         legend["ghost"] = standing.name.removeprefix("the ")
     known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
@@ -306,9 +288,8 @@ def traces_picture(
         look = {"dash": "floor", "width": FLOOR_PX}
         drawn["floor"] = Layer("line", "floor", {"x": ends * len(reached), "y": heights}, look)
         legend["floor"] = floor_words(group, reached)
-    drawn["cursor"] = Layer(
-        "line", "text", _cursor(history, clock, standing), {"edge": True, "width": CURSOR_PX}, moves=True
-    )
+    cursor = _cursor(history, clock, standing)
+    drawn["cursor"] = Layer("line", "text", cursor, {"edge": True, "width": CURSOR_PX}, moves=True)
     drawn["ghost"] = Layer("line", "ghost", _ghost(group, clock, y, standing), {"dash": "ghost"}, moves=True)
     drawn |= _lines(group, clock, columns)
     there = {mark.look for mark in marks} | {KINDS.get(kind, OTHER) for kind in expected}
@@ -326,7 +307,7 @@ def traces_picture(
 TRACES_ABOUT = "Curves: how far approximation and posterior are apart, step by step"
 
 
-def _lines(group: Group, clock: str, columns: Mapping[str, np.ndarray]) -> dict[str, Layer]:
+def _lines(group: Group, clock: str, columns: History) -> dict[str, Layer]:
     """The metrics; the tooltip of the first one lists them all."""
     ceiling = {"ceiling": group.ceiling} if math.isfinite(group.ceiling) else {}
     tips = COUNTED | {one.title: f"{{{name}:.3g}}" for name, one in group.metrics.items()}
@@ -351,7 +332,7 @@ def _signs(marks: Sequence[Mark], clock: str) -> Layer:
     return Layer("signs", "muted", columns, look, {"": "{text}"}, ids="iteration", moves=True)
 
 
-def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, float]) -> dict[str, Layer]:
+def band_marks(bands: Bands, colours: Mapping[str, str], span: Span) -> dict[str, Layer]:
     """Where the middle 80 % of other seeds lie, and their median, in the colour of each line."""
     made = {}
     for name, band in bands.items():
@@ -362,7 +343,7 @@ def band_marks(bands: Bands, colours: Mapping[str, str], span: tuple[float, floa
     return made
 
 
-def _cursor(history: Mapping[str, np.ndarray], clock: str, standing: Standing) -> Line:
+def _cursor(history: History, clock: str, standing: Standing) -> Line:
     """An upright line where a person is in the run."""
     if standing.iteration is None:
         return NOWHERE
@@ -403,7 +384,7 @@ class TracePoints(NamedTuple):
     """The history of a run and the frames drawn so far: a copy for the pictures."""
 
     names: tuple[str, ...]
-    history: Mapping[str, np.ndarray]
+    history: History
     drawn: np.ndarray  # (n, names), by iteration; NaN for traces that were not shown: those are not computed
 
     def columns(self, metrics: Iterable[str], last: float = np.inf, gaps: bool = True) -> dict[str, np.ndarray]:
@@ -480,7 +461,7 @@ class RunTrace:
         common = [one for one in before.changes if one in recipe.changes]
         self._cut(min((one[0] for one in every if one not in common), default=np.inf))
 
-    def points(self, history: Mapping[str, np.ndarray]) -> TracePoints:
+    def points(self, history: History) -> TracePoints:
         """All of them, and the history; both are read only from here on."""
         return TracePoints(self._names, history, self._room[: self._length])
 
@@ -532,29 +513,22 @@ def step_marks(frame: Frame) -> list[Mark]:
     return [Mark(*at, event.kind, f"{now}: {said[event.kind]} ({event.words})") for event in frame.info.events]
 
 
-def knob_marks(
-    changes: Iterable[tuple[int, Mapping[str, Value]]], history: Mapping[str, np.ndarray], now: int
-) -> list[Mark]:
+def knob_marks(changes: Iterable[tuple[int, Mapping[str, Value]]], history: History, now: int) -> list[Mark]:
     """Marks of a recipe's knob changes up to iteration `now`, where the clocks stood then (between measured frames)."""
     past = [(at, values) for at, values in changes if at <= now]
     if not past:
         return []
-    at_all = np.array([at for at, _ in past])
-    clocks = "visited", "evaluations", "seconds"
-    visited, evaluations, seconds = (np.interp(at_all, history["iteration"], history[c]) for c in clocks)
-    marks = []
-    for k, (at, values) in enumerate(past):
-        became = ", ".join(f"{name} became {value}" for name, value in values.items())
-        marks.append(
-            Mark(at, int(visited[k]), int(evaluations[k]), float(seconds[k]), "knob", f"iteration {at:,}: {became}")
-        )
-    return marks
+    at, turned = zip(*past, strict=True)
+    clocks = [np.interp(at, history["iteration"], history[name]) for name in ("visited", "evaluations", "seconds")]
+    said = [", ".join(f"{name} became {value}" for name, value in values.items()) for values in turned]
+    rows = zip(at, *clocks, said, strict=True)
+    return [Mark(t, int(v), int(e), float(s), "knob", f"iteration {t:,}: {words}") for t, v, e, s, words in rows]
 
 
 # A run's past in words.
 
 SHORTEST = 500  # iterations that a time line has room for at most while few have been made
-GHOST, BRANCH = "the previous run", "the branch"
+GHOST, BRANCH = "the previous run", "the branch"  # names of the run next to the one in view
 SAME = "no setting differs yet"
 WHAT_IF = "What if …"
 
@@ -569,16 +543,6 @@ def line_end(last: int, spent: int, budget: int | None) -> int:
     if budget is None or spent == 0:
         return room if budget is None else max(last, 1)
     return max(last, min(room, math.ceil(last * budget / spent)))
-
-
-def place_words(at: int, last: int, counted: str = "iteration") -> str:
-    """Where one stands: "iteration 40 of 120"."""
-    return f"{counted} {count(at)} of {count(last)}"
-
-
-def ghost_name(is_branch: bool) -> str:
-    """The name of the run next to the one in view."""
-    return BRANCH if is_branch else GHOST
 
 
 def difference_words(specs: Mapping[str, KnobSpec], before: Mapping[str, Value], after: Mapping[str, Value]) -> str:

@@ -143,11 +143,6 @@ class Explanation(NamedTuple):
     source: str
 
 
-def title(method: Method, target: Target) -> str:
-    """Method and target."""
-    return f"{method.title} · {target.title or target.name}"
-
-
 def capital(words: str) -> str:
     """Words that begin with a capital."""
     return words[:1].upper() + words[1:]
@@ -174,7 +169,8 @@ def explanation(method: Method, target: Target) -> Explanation:
     judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
     paper = whole_sentence(method.source.split(";")[0])  # other sources, and parts of ours, are in the docs
-    return Explanation(title(method, target), tuple(one for one in told if one), method.formula, paper)
+    title = f"{method.title} · {target.title or target.name}"
+    return Explanation(title, tuple(one for one in told if one), method.formula, paper)
 
 
 # The words that a page explains when a person clicks or touches them, from glossary.yaml.

@@ -242,7 +242,7 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         nonlocal large
         large = on
         dress()
-        guide.script.present(on)
+        guide.present(on)
 
     def with_lesson(on: bool) -> None:
         if on != tabs.bar.lesson:

@@ -17,39 +17,19 @@ from pmdviz.methods import Method
 from pmdviz.metrics import METRICS, Metric
 from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
-from pmdviz.scenes import style
+from pmdviz.scenes import race, style
 from pmdviz.scenes import trace_columns as traced
 from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
-from pmdviz.scenes.race import (
-    Columns,
-    Joined,
-    Letters,
-    RaceScene,
-    difference_of,
-    difference_picture,
-    race_traces_picture,
-    tiles_picture,
-    tiles_room,
-)
-from pmdviz.scenes.stage import (
-    MARKS,
-    SCENES,
-    Pair,
-    Scene,
-    particles_label,
-    stage_axes,
-    stage_picture,
-    stage_tips,
-)
+from pmdviz.scenes.stage import MARKS, SCENES, Pair, Scene, particles_label, stage_picture, stage_tips
 from pmdviz.views.drawing import PictureFigure
 
 NOTE_LETTERS = 38  # of a line that a phone has room for
 
 
 class StageView(PictureFigure):
-    """One Bokeh figure, built once; `show(frame)` changes its data and nothing else.
+    """One Bokeh figure, built once; `draw(columns)` changes its data and nothing else.
 
     The regions of 50, 80 and 95 % of the exact posterior are areas, q is its region of 95 %; in one dimension both are
     curves and the particles a rug under them. The user zooms and pans; a frame never changes the ranges.
@@ -68,7 +48,7 @@ class StageView(PictureFigure):
     def look_at(self, target: Any, scene: Scene, pair: Pair, method: Method | None = None) -> None:
         """Take ranges, axis names and words from a target, a scene of it and a method."""
         self.target, self.scene, self.pair, self._top = target, scene, pair, np.nan
-        self._ends, self._tips = stage_axes(scene, target, pair, np.nan), stage_tips(scene, target, pair)
+        self._ends, self._tips = scene.axes(target, pair, np.nan), stage_tips(scene, target, pair)
         self._image: Image | None = None
         self.name_layers(method)
         if hasattr(self, "picture"):
@@ -85,15 +65,8 @@ class StageView(PictureFigure):
         dots = {name: particles_label(columns, self.words[name]) for name in self.words if name == "particles"}
         return {**self.words, **dots}
 
-    def show(self, frame: Any) -> None:
-        """Draw `frame`; drawing it twice changes nothing."""
-        reason = frame.info.rejuvenated if frame.info else ""
-        self.name_layers(frame.method)
-        note = f"new particles: {reason}" if reason else frame.caveat.partition(":")[0]
-        self.draw(self.scene.columns(frame, self.pair), note)
-
     def draw(self, columns: StageColumns, note: str = "", with_image: bool = True) -> None:
-        """Draw columns that were computed elsewhere (in a worker thread), with a note in the corner.
+        """Draw columns that were computed elsewhere; drawing them twice changes nothing.
 
         Without the image the one before stays: it repaints the whole figure, and the eye does not miss it.
         """
@@ -101,7 +74,7 @@ class StageView(PictureFigure):
             columns = columns._replace(image=self._image)
         self._image = columns.image
         if np.isfinite(columns.top) and not np.isfinite(self._top):
-            self._top, self._ends = columns.top, stage_axes(self.scene, self.target, self.pair, columns.top)
+            self._top, self._ends = columns.top, self.scene.axes(self.target, self.pair, columns.top)
         note = note.replace(": ", ":\n") if self._large else "\n".join(textwrap.wrap(note, NOTE_LETTERS))
         made = stage_picture(self.scene, self.target, self.method, self.pair, columns, note, axes=self._ends)
         self.draw_picture(made._replace(marks={**made.marks, **self._below}))
@@ -127,7 +100,7 @@ class DataView(PictureFigure):
         self._moment = moment
         self.draw_picture(data_picture(moment, self._rug))
 
-    def show_rug(self, columns: Columns) -> None:
+    def show_rug(self, columns: race.Columns) -> None:
         """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
         if len(columns["x"]) or len(self._rug["x"]):
             self._rug = dict(columns)
@@ -146,28 +119,24 @@ class RaceTiles(PictureFigure):
     def __init__(self) -> None:
         self.tiling, self.width = Tiling(0, 3), UNKNOWN_PX
         self._kept_words: dict[str, Layer] = {}
-        self._joined: Joined = {}
+        self._joined: race.Joined = {}
         # With `frame_align` it would take over the borders of the traces in the same layout.
-        super().__init__("race", tiles_room(style.MOST_ENTRANTS), legend=False, frame_align=False)
+        room, none = race.tiles_room(style.MOST_ENTRANTS), dict.fromkeys(style.BORDERS, 0)
+        super().__init__("race", room, legend=False, frame_align=False, borders=none)
         moving = [key for key, layer in self.drawn.items() if layer.mark.moves and layer.mark.kind != "words"]
         self.moving = [self.sources[key] for key in moving]
 
-    def draw(self, scene: RaceScene, with_words: bool = True) -> None:
+    def draw(self, scene: race.RaceScene, with_words: bool = True) -> None:
         """Draw what each method's stage shows into its tile; without new words those before stay."""
         tiling = Tiling.fitting(len(scene.tiles), self.width)
-        letters = Letters.fitting(self.width / tiling.size[0])
-        made = tiles_picture(scene, tiling, letters, before=self._joined)
+        letters = race.Letters.fitting(self.width / tiling.size[0])
+        made = race.tiles_picture(scene, tiling, letters, before=self._joined)
         if with_words or tiling != self.tiling:
             self._kept_words = {key: made.marks[key] for key in SAID}
         if tiling != self.tiling:
             self.tiling, (width, height) = tiling, tiling.size
             self.figure.styles = {**self.figure.styles, "aspect-ratio": f"{width:.4f} / {height:.4f}"}
         self.draw_picture(made._replace(marks={**made.marks, **self._kept_words}))
-
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme; nothing is around the tiles."""
-        super().set_theme(dark, presenter)
-        self.figure.update(**{f"min_border_{side}": 0 for side in style.BORDERS}, outline_line_color=None)
 
 
 # Pictures of experiments.
@@ -183,22 +152,17 @@ class ExperimentFigure(PictureFigure):
     """The figure of one picture."""
 
     def __init__(self, picture: Shown, numbers: Mapping[str, int]) -> None:
-        self._borders = SQUARE if isinstance(picture, Ellipses) else BORDERS
+        borders = SQUARE if isinstance(picture, Ellipses) else BORDERS
         wide = {"sizing_mode": "scale_width", "width": SIDE, "height": SIDE, "max_width": SIDE}
         look: dict[str, Any] = wide if isinstance(picture, Ellipses) else {"height": HEIGHT}
         name = f"picture-{type(picture).__name__.lower()}"
-        super().__init__(name, picture_of(picture, numbers), legend=False, borders=self._borders, **look)
+        super().__init__(name, picture_of(picture, numbers), legend=False, borders=borders, **look)
         if isinstance(picture, HeatMap):
             self.figure.grid.visible = False
 
     def show(self, picture: Shown, numbers: Mapping[str, int]) -> None:
         """Draw a picture of the same kind; drawing twice changes nothing."""
         self.draw_picture(picture_of(picture, numbers))
-
-    def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
-        """Colours of a theme; the borders stay."""
-        super().set_theme(dark, presenter)
-        self.figure.update(**{f"min_border_{side}": px for side, px in self._borders.items()})
 
 
 def kind_of(picture: Shown) -> Kind:
@@ -211,15 +175,14 @@ class PicturesView:
     """`layout` holds the pictures; `stylesheets` dress it (a grid) and the words over each of them."""
 
     def __init__(self, stylesheets: Sequence[str] = (), head_stylesheets: Sequence[str] = ()) -> None:
-        self.layout = Column(
-            children=[], sizing_mode="stretch_width", stylesheets=[*stylesheets], css_classes=["pmdviz-pictures"]
-        )
+        look = {"stylesheets": [*stylesheets], "css_classes": ["pmdviz-pictures"]}
+        self.layout = Column(sizing_mode="stretch_width", **look)
         self._head_stylesheets = [*head_stylesheets]
         self.views: list[ExperimentFigure] = []
         self.heads: list[Div] = []
         self._kinds: list[Kind] = []
         self._shown: Sequence[Shown] = ()
-        self.colours: dict[str, int] = {}
+        self.colours: dict[str, int] = {}  # of names; none where other names are to come
         self._dark = False
 
     def show(self, pictures: Sequence[Shown], known: Mapping[str, int] = NO_NUMBERS) -> None:
@@ -237,10 +200,6 @@ class PicturesView:
             view.show(picture, self.colours)
         self._show_heads()
 
-    def forget(self) -> None:
-        """Other names are to come: colours are assigned again."""
-        self.colours = {}
-
     def _make(self, kinds: list[Kind], pictures: Sequence[Shown]) -> None:
         """Figures of these kinds; those at the front that stay the same are kept."""
         same = next((k for k, pair in enumerate(zip(kinds, self._kinds, strict=False)) if pair[0] != pair[1]), None)
@@ -251,10 +210,8 @@ class PicturesView:
         self.views, self._kinds = [*self.views[:kept], *new], kinds
         heads = [Div(text="", stylesheets=self._head_stylesheets, sizing_mode="stretch_width") for _ in new]
         self.heads = [*self.heads[:kept], *heads]
-        boxes = [
-            Column(children=[head, view.figure], sizing_mode="stretch_width", css_classes=["pmdviz-picture"])
-            for head, view in zip(heads, new, strict=True)
-        ]
+        look = {"sizing_mode": "stretch_width", "css_classes": ["pmdviz-picture"]}
+        boxes = [Column(children=[head, view.figure], **look) for head, view in zip(heads, new, strict=True)]
         self.layout.children = [*self.layout.children[:kept], *boxes]
 
     def _show_heads(self) -> None:
@@ -290,11 +247,8 @@ class TracesView(PictureFigure):
         self._seeds_said = ""
         self._last: tuple[Any, ...] = (NO_ROWS, {}, (), None, "data", (), traced.AT_THE_END)
         self._playing = False
-        longest = (
-            max((each for each in traced.GROUPS.values() if each.log == log), key=lambda each: len(each.metrics))
-            for log in (True, False)
-        )
-        more = [self._picture(each) for each in longest]
+        longest = sorted(traced.GROUPS.values(), key=lambda each: -len(each.metrics))
+        more = [self._picture(next(each for each in longest if each.log == log)) for log in (True, False)]
         super().__init__("traces", self._picture(traced.GROUPS[group]), zoom="width", more=more)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
@@ -434,9 +388,9 @@ class RaceTraces(PictureFigure):
         self.clock = "visited"
         self._seeds: Sequence[SeedRuns] = ()
         self._bands: traced.Bands = {}
-        self._last: RaceScene | None = None
+        self._last: race.RaceScene | None = None
         other = next(each for each in METRICS.values() if each.axis and each.log != metric.log)
-        room = [race_traces_picture(ROOM, each, "visited") for each in (other, metric)]
+        room = [race.race_traces_picture(ROOM, each, "visited") for each in (other, metric)]
         super().__init__(f"race-{slot}", room[1], "width", more=room[:1], height=RACE_HEIGHT)
         self.figure.on_event("doubletap", lambda event: self.follow())
 
@@ -445,22 +399,22 @@ class RaceTraces(PictureFigure):
         """The columns of the entrants."""
         return [self.sources[f"traces-{k}"] for k in range(len(ROOM))]
 
-    def show(self, scene: RaceScene) -> None:
+    def show(self, scene: race.RaceScene) -> None:
         """Draw the traces of the whole race so far, with markers where the entrants are, and the floors."""
         self._last = scene
         self.draw_picture(self._difference(scene) if self.metric is None else self._curves(scene, self.metric))
 
-    def _difference(self, scene: RaceScene) -> Picture:
-        if (found := difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
+    def _difference(self, scene: race.RaceScene) -> Picture:
+        if (found := race.difference_of(scene, self.clock)) is None:  # another race, whose menu will offer others
             return self.picture
         end = max(float(tile.trace[self.clock][-1]) for tile in scene.tiles)
-        return difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
+        return race.difference_picture(found, self.clock, traced.clock_end(self.clock, end, scene.budget, found.unit))
 
-    def _curves(self, scene: RaceScene, metric: Metric) -> Picture:
+    def _curves(self, scene: race.RaceScene, metric: Metric) -> Picture:
         rows = [tile.whole for tile in scene.tiles]
         here = [tile.trace for tile in scene.tiles] if scene.at < scene.last else ()
         counted = scene.floors.get(metric.name), scene.budget, scene.recipe.budget_unit
-        made = race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
+        made = race.race_traces_picture(rows, metric, self.clock, *counted, self._bands, here)
         waits = rows and all(len(one["visited"]) < 2 for one in rows)
         return made._replace(middle=WAITING.format(metric.title)) if waits else made
 

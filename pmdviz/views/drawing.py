@@ -19,7 +19,7 @@ from pmdviz.scenes.stage import LAYERS
 from pmdviz.views import figures
 
 NOTE_ALPHA = 0.75  # of the paper below words: what lies under them shines through
-AREA_ALPHA, DOT_PX, SIGN_PX, HOLLOW_PX = 0.16, 5.0, 9.0, 2.5  # where a mark does not say it
+DOT_PX, SIGN_PX, HOLLOW_PX = 5.0, 9.0, 2.5  # where a mark does not say it
 WORDS_PX = style.TEXT_PX
 COLOURED = {
     "line": ("line_color",), "areas": ("fill_color",), "band": ("fill_color",), "bars": ("fill_color",),
@@ -36,13 +36,8 @@ const small = String(power).replace("-", "⁻").replace(/[0-9]/g, (digit) => "�
 return (lead === 1 ? "" : `${lead}·`) + `10${small}`
 """  # as `pictures.tick_words`
 TICK_JS = f"const value = tick, digits = 6\n{NUMBER_JS}"
-UNIT_TICK_JS = (
-    """
-const number = origin + unit * tick, digits = 6
-const value = Math.abs(number) < 1e-12 * (Math.abs(origin) + unit) ? 0 : number
-"""
-    + NUMBER_JS
-)
+ROUND_JS = "const value = Math.abs(number) < 1e-12 * (Math.abs(origin) + unit) ? 0 : number"
+UNIT_TICK_JS = f"const number = origin + unit * tick, digits = 6\n{ROUND_JS}\n{NUMBER_JS}"
 UNIT_TICKS_JS = """
 const [low, high] = [cb_data.start, cb_data.end].map((end) => origin + unit * end).sort((a, b) => a - b)
 const power = 10 ** Math.floor(Math.log10((high - low) / 6)), away = (step) => Math.abs(6 - (high - low) / step)
@@ -86,7 +81,7 @@ class PictureFigure:
 
     The reader may zoom along `zoom`, "width" or "both". `more` are pictures that the same figure is to be ready for:
     the y axis of some may be logarithmic, for others not. A page that has a `legend` of its own hides this one: its
-    items wait among its tags until a picture is saved.
+    items wait among its tags until a picture is saved. `borders` are the same at any size of the labels.
     """
 
     def __init__(
@@ -97,17 +92,18 @@ class PictureFigure:
         legend: bool = True,
         more: Sequence[Picture] = (),
         put: Callable[[models.ColumnDataSource, Any], None] = set_data,
+        borders: Mapping[str, int] | None = None,
         **look: Any,
     ) -> None:
         self.zoom, self.twin = zoom, len({each.y.log for each in (first, *more)}) == 2
         self.log = self.twin or first.y.log
         look |= {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
-        self.figure = figures.make(name, zoom=zoom, **look)
+        self.figure, self._borders = figures.make(name, zoom=zoom, **look), borders
         figures.describe_by_tag(self.figure)
         self.put = put  # a live page has a shorter way than Bokeh's
         self.stores: dict[str, Store] = {}
         self.drawn: dict[str, Layer] = {}
-        self.signs: dict[str, models.GlyphRenderer] = {}
+        self.signs: dict[str, Layer] = {}  # of the legend
         self.hovers: list[models.HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
         self._free: list[Layer] = []
@@ -365,9 +361,9 @@ class PictureFigure:
             case "line":
                 at = {axis: look[axis] for axis in ("x", "y") if axis in look}
                 width, alpha = look.get("width", style.LINE_WIDTH), look.get("alpha", 1.0)
-                glyph.update(line_width=width, line_alpha=alpha, line_dash=_dash(look.get("dash", "solid")), **at)
+                glyph.update(line_width=width, line_alpha=alpha, line_dash=[*style.dash(look.get("dash", ()))], **at)
             case "areas" | "band" | "bars":
-                glyph.fill_alpha = look.get("alpha", AREA_ALPHA)
+                glyph.fill_alpha = look.get("alpha", style.AREA_ALPHA)
                 if mark.kind == "bars" and look.get("parted"):
                     glyph.line_color = theme.paper
             case "dots" | "signs":
@@ -422,14 +418,14 @@ class PictureFigure:
     def set_theme(self, dark: bool = False, presenter: bool = False) -> None:
         """Colours of the light or the dark theme; label size for a screen or a lecture hall."""
         self._dark, self._large = dark, presenter
-        figures.apply_theme(self.figure, dark, presenter)
-        for layer in self.drawn.values():
+        figures.apply_theme(self.figure, dark, presenter, self._borders)
+        if self.picture.x.bare and self.picture.y.bare:
+            self.figure.outline_line_color = None
+        for layer in (*self.drawn.values(), *self.signs.values()):
             self._style(layer)
-        for key in self.signs.keys() & self.picture.marks.keys():
-            self._style_sign(key, self.signs[key])
-        theme, px = style.theme(dark), figures.text_px(presenter)
+        theme, px = style.theme(dark), style.PRESENTER_PX if presenter else style.TEXT_PX
         for label, colour in ((self.middle, theme.muted), (self.corner, theme.muted), (self.note, theme.text)):
-            label.update(text_color=colour, text_font_size=px)
+            label.update(text_color=colour, text_font_size=f"{px}px")
         self.note.update(background_fill_color=theme.paper, background_fill_alpha=NOTE_ALPHA)
 
     def toggle(self, names: Iterable[str]) -> None:
@@ -468,35 +464,15 @@ class PictureFigure:
         found = []
         for name, mark in sorted(self.picture.marks.items(), key=lambda each: each[0] != key):  # its own first
             if key in (name, mark.layer) and mark.kind not in ("image", "words"):
+                sign = _sign_of(mark)
                 if name not in self.signs:
-                    self.signs[name] = self._sign(name, mark)
-                self._style_sign(name, self.signs[name])
-                found.append(self.signs[name])
+                    store = Store(models.ColumnDataSource(NOWHERE))
+                    renderer = self.figure.add_glyph(store.source, self._glyph(sign), name=name)
+                    self.signs[name] = Layer(renderer, sign, False, store)
+                self.signs[name].mark = sign
+                self._style(self.signs[name])
+                found.append(self.signs[name].renderer)
         return found
-
-    def _sign(self, name: str, mark: Mark) -> models.GlyphRenderer:
-        nowhere = models.ColumnDataSource(NOWHERE)
-        if mark.kind in ("line", "segments"):
-            return self.figure.add_glyph(nowhere, Line(x="x", y="y"), name=name)
-        if mark.kind in ("areas", "band"):
-            return self.figure.add_glyph(nowhere, VArea(x="x", y1="low", y2="high"), name=name)
-        size = {"dots": 8.0, "bars": 9.0}.get(mark.kind, mark.look.get("size", SIGN_PX))
-        marker = "square" if mark.kind == "bars" else mark.look.get("marker", "circle")
-        glyph = Scatter(x="x", y="y", size=size, marker=marker, line_color=None)
-        return self.figure.add_glyph(nowhere, glyph, name=name)
-
-    def _style_sign(self, name: str, sign: models.GlyphRenderer) -> None:
-        mark = self.picture.marks[name]
-        glyph, look, colour = sign.glyph, mark.look, style.colours(self._dark)[mark.role]
-        if isinstance(glyph, Line):
-            glyph.update(line_color=colour, line_dash=_dash(look.get("dash", "solid")))
-            glyph.line_width = look.get("width", style.LINE_WIDTH)
-        elif isinstance(glyph, VArea):
-            glyph.update(fill_color=colour, fill_alpha=min(1.0, 2 * look.get("alpha", AREA_ALPHA)))
-        else:
-            glyph.update(fill_color=colour, fill_alpha=0.0 if look.get("hollow") else look.get("alpha", 1.0))
-            if look.get("hollow") or mark.kind == "signs":
-                glyph.line_color = colour
 
     # The pointer
 
@@ -520,17 +496,26 @@ class PictureFigure:
             rest.update(renderers=[], tooltips=None, tags=[])
 
 
+def _sign_of(mark: Mark) -> Mark:
+    """The sign of a mark in the legend: a piece of its line or area, or one of its dots."""
+    look, role = mark.look, mark.role
+    if mark.kind in ("line", "segments"):
+        return Mark("line", role, {}, {name: look[name] for name in ("dash", "width") if name in look})
+    if mark.kind in ("areas", "band"):
+        return Mark("band", role, {}, {"alpha": min(1.0, 2 * look.get("alpha", style.AREA_ALPHA))})
+    own = {name: look[name] for name in ("alpha", "marker", "hollow") if name in look}
+    if mark.kind == "signs":
+        return Mark("signs", role, {}, {**own, "size": look.get("size", SIGN_PX)})
+    size = {"size": 9.0, "marker": "square"} if mark.kind == "bars" else {"size": 8.0}
+    return Mark("dots", role, {}, {**own, **size})
+
+
 def _over(picture: Picture) -> list[str]:
     """The marks from the lowest that moves up: they lie above the axes; words and images that stay do not."""
     marks = picture.marks
     first = next((k for k, mark in enumerate(marks.values()) if mark.moves), len(marks))
     above = [key for key in [*marks][first:] if marks[key].moves or marks[key].kind not in ("image", "words", "band")]
     return [key for key in above if marks[key].columns]
-
-
-def _dash(name: Any) -> Any:
-    pattern = style.DASHES.get(name, name) if isinstance(name, str) else name
-    return pattern if isinstance(pattern, str) else [*pattern]
 
 
 def _gone(kind: str, columns: Columns) -> Columns:
@@ -544,10 +529,7 @@ def _gone(kind: str, columns: Columns) -> Columns:
 
 def _same(one: Columns, other: Columns) -> bool:
     """Whether two mappings hold equal columns."""
-    if one.keys() != other.keys():
-        return False
-    pairs = [(one[name], other[name]) for name in one]
-    return all(a is b or _equal(a, b) for a, b in pairs)
+    return one.keys() == other.keys() and all(a is other[name] or _equal(a, other[name]) for name, a in one.items())
 
 
 def _equal(one: Any, other: Any) -> bool:

@@ -76,13 +76,13 @@ def dim(figure: Figure, on: bool) -> None:
         figure.styles = {**figure.styles, "opacity": DIM if on else "1"}
 
 
-def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int] = BORDERS, **more: Any) -> Figure:
+def make(name: str, height: int = 480, zoom: str = "", **more: Any) -> Figure:
     """A figure as wide as its place, with ranges of its own; `zoom` is "width" or "both" where a person may move it."""
     usual: dict[str, Any] = {
         "x_range": Range1d(0, 1), "y_range": Range1d(0, 1), "sizing_mode": "stretch_width", "height": height,
         "tools": [], "toolbar_location": None, "output_backend": "canvas",
     }  # fmt: skip
-    made = Figure(name=name, **{**usual, **{f"min_border_{side}": px for side, px in borders.items()}, **more})
+    made = Figure(name=name, **{**usual, **more})
     made.toolbar.logo = None
     if zoom:
         ctrl = {"modifiers": {"ctrl": True}}  # else the page scrolls
@@ -92,15 +92,10 @@ def make(name: str, height: int = 480, zoom: str = "", borders: Mapping[str, int
     return made
 
 
-def text_px(presenter: bool) -> str:
-    """The size of labels on a screen or in a lecture hall."""
-    return f"{PRESENTER_PX if presenter else TEXT_PX}px"
-
-
-def apply_theme(figure: Figure, dark: bool = False, presenter: bool = False) -> None:
+def apply_theme(figure: Figure, dark: bool, presenter: bool, borders: Mapping[str, int] | None) -> None:
     """Give a figure the colours of a theme and the label size of a screen or of a lecture hall; lines keep theirs."""
     colours, px = theme(dark), PRESENTER_PX if presenter else TEXT_PX
-    borders = PRESENTER_BORDERS if presenter else BORDERS
+    borders = borders or (PRESENTER_BORDERS if presenter else BORDERS)
     if figure.min_border_left != borders["left"]:
         figure.update(**{f"min_border_{side}": width for side, width in borders.items()})
     paper = dict.fromkeys(("background_fill_color", "border_fill_color", "border_line_color"), colours.paper)

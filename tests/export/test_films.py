@@ -229,8 +229,8 @@ def test_a_frame_does_not_depend_on_those_drawn_before_it(run, options):
 def test_the_picture_has_the_size_that_was_asked_for(run, size):
     width, height = map(int, size.split("x"))
     picture, pixels = drawn_frame(run, size=size)
-    assert pixels.shape == (height, width, 4) and (picture.traces is not None) == (width >= 1.5 * height)
-    box = picture.stage.axes.get_window_extent()
+    assert pixels.shape == (height, width, 4) and (len(picture.panels) == 2) == (width >= 1.5 * height)
+    box = picture.panels[0].axes.get_window_extent()
     assert box.width == pytest.approx(box.height, abs=1.5) and box.width > 0.5 * min(width, height)
 
 
@@ -242,8 +242,8 @@ def test_layers_can_be_left_out_and_paper_is_the_themes_or_nothing(run):
     for name in there:
         some, pixels = drawn_frame(run, layers=[other for other in LAYERS if other != name], **small)
         assert not np.array_equal(pixels, whole)
-        assert len(some.stage.axes.get_legend().get_texts()) == len(there) - 1
-    assert drawn_frame(run, traces="none", **small)[0].traces is None
+        assert len(some.panels[0].axes.get_legend().get_texts()) == len(there) - 1
+    assert drawn_frame(run, traces="none", **small)[0].panels[1:] == []
     assert whole[0, 0].tolist() == [255, 255, 255, 255]
     assert drawn_frame(run, theme="dark", **small)[1][0, 0].tolist() == [18, 18, 18, 255]
     clear = drawn_frame(run, transparent=True, **small)[1]
@@ -256,11 +256,11 @@ def test_other_dimensions(dim):
     picture, pixels = drawn_frame(made, size="480x270")
     assert len(np.unique(pixels.reshape(-1, 4), axis=0)) > 20
     if dim == 1:
-        x, y = picture.stage.artists["approximate"].get_data()
+        x, y = picture.panels[0].artists["approximate"].get_data()
         assert np.trapezoid(y, x) == pytest.approx(1, abs=0.02)
-        assert picture.stage.axes.get_ylim()[1] > 0.9 * y.max() > 0
+        assert picture.panels[0].axes.get_ylim()[1] > 0.9 * y.max() > 0
     else:
-        assert picture.traces.axes.get_ylabel() == "importance shift (posterior sds)"  # nothing to compare with
+        assert picture.panels[1].axes.get_ylabel() == "importance shift (posterior sds)"  # nothing to compare with
 
 
 @looped("suffix", [".png", ".svg", ".pdf"])

@@ -64,7 +64,7 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew(monkeypat
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
         monkeypatch.setitem(acts.DEMOS, LESSON.name, LESSON)
-        again.script.present(True)
+        again.present(True)
         again.resume(LESSON, kept)
         assert not again.progress.answers  # a lecturer has tried the demo before
 
@@ -153,17 +153,17 @@ async def test_next_waits_for_the_verdict_unless_no_run_can_give_one():
 
 async def test_a_hall_sees_the_next_part_when_the_run_is_over_and_why_an_option_is_right():
     async with opened() as (guide, lab):
-        guide.script.present(True)
-        while guide.script.part != "reveal":
-            guide.script.forward()
-        guide.script.forward()
-        assert guide.script.part == "reveal" and told(guide)["said"]  # the run plays
+        guide.present(True)
+        while guide.part != "reveal":
+            guide.forward()
+        guide.forward()
+        assert guide.part == "reveal" and told(guide)["said"]  # the run plays
         await until(lambda: told(guide)["at_end"] and not guide.place.at_work)
         await until(lambda: told(guide)["asks"]["question"]["verdict"])
         grade, grade_words, why = told(guide)["asks"]["question"]["verdict"]
         assert (grade, grade_words) == ("right", "") and why
-        guide.script.forward()
-        assert guide.script.part != "reveal"
+        guide.forward()
+        assert guide.part != "reveal"
 
 
 async def test_a_long_run_of_a_step_shows_several_iterations_a_frame(monkeypatch):

@@ -22,12 +22,12 @@ from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab import Lab
+from pmdviz.lab.laboratory import next_recipe
 from pmdviz.lab.links import LONGEST, Link, Page, agreement, is_local, query, read
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.limits import heaviest, most_within, step_seconds
 from pmdviz.lab.loop.runner import Runner
-from pmdviz.lab.panels.commands import next_recipe
 from pmdviz.lab.panels.setup import BUDGETS
 from pmdviz.lab.panels.sharing import NO_CODE, OPENING, LinkBuilder, RecipeFile, qr_code
 from pmdviz.limits import variable

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
+from benchmarks.recording import frames, stored
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
@@ -264,19 +265,19 @@ def test_the_menu_says_what_a_pace_does_and_a_throttle_lets_everything_through_a
 
 
 RECIPE = next(iter(PRESETS.values())).recipe
-BY = "python -m pmdviz.lab.loop.recorded"  # writes the file again
+BY = "python -m benchmarks.recording"  # writes the file again
 
 
 @pytest.fixture(scope="module")
 def live():
-    return recorded.frames()
+    return frames()
 
 
 @pytest.fixture(scope="module", autouse=True)
 def fresh(live, tmp_path_factory):
     """The run as this computer records it, in place of the file: another one may come to other particles."""
     path = tmp_path_factory.mktemp("recorded") / FILE.name
-    np.savez_compressed(path, **recorded.stored(live))
+    np.savez_compressed(path, **stored(live))
     made = Recording(path)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(recorded, "recording", lambda: made)
@@ -444,7 +445,7 @@ def test_where_the_live_run_differs_it_starts_again_and_says_so(cold, live, monk
 async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_and_acts_where_it_was_turned(cold):
     async with playing_lab() as lab:
         lab.live.pace, play, shown = FAST, lab.playback.buttons["Play"], lab._last
-        lab.commands.begin("method", target="banana", method="svgd", target_options={})
+        lab.begin("method", target="banana", method="svgd", target_options={})
         await until(lambda: lab.busy_card.shown and play.disabled)
         lab.cancel()
         assert lab._last is shown and not play.disabled and not lab.busy_card.shown

@@ -16,8 +16,7 @@ from pmdviz.kernels.pool import current_token
 from pmdviz.lab.loop import race_runner
 from pmdviz.lab.loop.race_runner import RaceRunner
 from pmdviz.lab.loop.task import Again
-from pmdviz.lab.panels.race_screen import status_fields
-from pmdviz.lab.panels.race_setup import DEFAULT_ENTRANTS, RaceSetup
+from pmdviz.lab.panels.racing import DEFAULT_ENTRANTS, RaceSetup, status_fields
 from pmdviz.lab.race import Race, usual_race
 from tests.lab.threads import drawing, until
 from tests.support.browser import await_that

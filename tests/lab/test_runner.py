@@ -8,13 +8,13 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
+from pmdviz.lab.laboratory import next_recipe
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.runner import LONGEST_S, Runner, glide_ms, origins
-from pmdviz.lab.panels.commands import next_recipe
-from pmdviz.lab.panels.status import fields_html, result_words, status_fields
+from pmdviz.lab.panels.status import fields_html, past_fields, result_words, status_fields
 from pmdviz.methods import METHODS
 from pmdviz.scenes.inside import START
-from pmdviz.scenes.trace_columns import GHOST, line_end, place_words
+from pmdviz.scenes.trace_columns import GHOST, line_end
 from pmdviz.scenes.words import marked, state
 from tests.lab.threads import traced
 from tests.support.tables import refused
@@ -240,7 +240,7 @@ def test_the_time_line_ends_where_the_budget_does_or_leaves_room():
     assert line_end(40, 40_000, 2_200_000) == 500, "of a long run the first iterations can be told apart"
     assert line_end(40, 4_000, None) == 500 and line_end(300, 300, None) == 2_000
     assert line_end(0, 0, 20_000) == 1
-    assert place_words(40, 1_200) == "iteration 40 of 1,200"
+    assert past_fields(40, 1_200, 1)["place"] == "iteration 40 of 1,200"
 
 
 RECIPE = Recipe(num_particles=300, budget=5_000, seed=3)

@@ -222,15 +222,15 @@ async def test_what_is_too_large_is_refused_unless_a_person_insists(page, monkey
     monkeypatch.setenv("PMDVIZ_MAX_EXPERIMENT_S", "")
     monkeypatch.setattr(type(EXPERIMENTS["recurrence"]), "size", lambda self, case: Size(5000.0, 1.0))
     await run(page)
-    assert "has to be asked for" in page.line.said.object and page.insist.visible
+    assert "has to be asked for" in page.said.object and page.insist.visible
     assert page.results.work.experiment.name == "convergence"  # the stored sweep stays
     await run(page, insist=True)
-    assert "6 rows measured." in page.line.said.object and not page.insist.visible
+    assert "6 rows measured." in page.said.object and not page.insist.visible
 
 
 def test_the_page_opens_with_a_stored_sweep_whose_rows_another_error_judges_without_a_run(page):
     first = page.results.work
-    assert "A stored sweep of 120 runs." in page.line.said.object and len(first.so_far.rows) == 120
+    assert "A stored sweep of 120 runs." in page.said.object and len(first.so_far.rows) == 120
     (chart,) = first.found.pictures
     assert chart.title.startswith("Measured slope -0.") and chart.slopes[0][1] == -0.5
     page._turn("error", "kl_forward")
@@ -269,7 +269,7 @@ def test_what_cannot_be_read_is_said_and_the_page_opens_with_its_defaults(asked,
     refused(words, read, asked)
     if asked.knobs == "nothing":
         panel = TheoryPage(asked)
-        said = panel.line.said.object
+        said = panel.said.object
         assert "This link could not be read" in said and words in said and "default settings instead." in said
         assert panel.choice == usual(panel.choice.experiment)
         refused("link would have", links.experiment_query, Asked("descent", "x" * 3000))

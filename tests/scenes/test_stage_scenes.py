@@ -33,7 +33,7 @@ def assert_pictures(target, method, **options):
         assert one.exact is two.exact or np.array_equal(one.exact["x"], two.exact["x"], equal_nan=True)
         assert (one.image is None) == (two.image is None) and one.drawn <= one.num_particles
         (x0, x1), (y0, y1) = scene.ranges(frame.target, (0, 1), one.top)
-        assert x0 < x1 and y0 < y1 and all(scene.axis_labels(frame.target, (0, 1)))
+        assert x0 < x1 and y0 < y1 and all(axis.label for axis in scene.axes(frame.target, (0, 1), one.top))
         assert set(scene.words(frame.method)) <= {"exact", "approximate", "particles", "prior", "paths", "others"}
         assert all(scene.words(frame.method).values())
     assert before == (frame.particles.tobytes(), frame.weights.tobytes())
@@ -178,7 +178,7 @@ def test_a_lattice_and_a_strip_show_states_over_the_mean_and_the_exact_mean():
     few = Session(Recipe("ising", "discrete_gf_svgd", num_particles=3, target_options={"size": 11})).frame
     cells = scene.columns(few, (0, 1)).image.values[::-1]
     assert np.isfinite(cells[:11, :35]).sum() == 3 * 121 and np.isnan(cells[:23, 36:]).all()
-    assert np.isnan(cells[24:, 23:]).all() and "exact" not in scene.axis_labels(few.target, (0, 1))[0]
+    assert np.isnan(cells[24:, 23:]).all() and "exact" not in scene.axes(few.target, (0, 1), np.nan)[0].label
     assert not scene.applies(make_target("ising"), METHODS["gibbs"])
 
 

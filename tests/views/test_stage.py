@@ -38,18 +38,23 @@ def ranges(view):
     return x.start, x.end, y.start, y.end
 
 
+def draw(view, frame):
+    view.name_layers(frame.method)
+    view.draw(view.scene.columns(frame, view.pair))
+
+
 def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
     view = StageView(session.target)
-    view.show(session.advance(1))
+    draw(view, session.advance(1))
     view.figure.x_range.start = -1.23
     seen = ranges(view)
     data = {name: source.data for name, source in view.sources.items()}
-    view.show(session.frame)
+    draw(view, session.frame)
     assert view.sources["areas"].data is data.pop("areas")
     for name, source in ((name, view.sources[name]) for name in data):
         for column, array in source.data.items():
             assert np.array_equal(array, data[name][column], equal_nan=True)
-    view.show(session.advance(5))
+    draw(view, session.advance(5))
     assert ranges(view) == seen
     view.follow()
     assert ranges(view) != seen
@@ -57,7 +62,7 @@ def test_drawing_twice_changes_nothing_and_ranges_belong_to_the_user(session):
 
 def test_another_target_brings_its_ranges_and_axes_without_numbers_are_bare(session):
     view = StageView(session.target)
-    view.show(session.frame)
+    draw(view, session.frame)
     outlines = view.sources["areas"]
     before = len(outlines.data["xs"])
     shown = view.scene.columns(session.frame, view.pair)
@@ -68,11 +73,11 @@ def test_another_target_brings_its_ranges_and_axes_without_numbers_are_bare(sess
     view.draw(shown)
     other = Session(Recipe("bimodal1d", num_particles=100))
     view.look_at(other.target, view.scene, view.pair)
-    view.show(other.frame)
+    draw(view, other.frame)
     assert view.figure.y_range.start < 0 < view.figure.y_range.end
     assert view.figure.yaxis[0].axis_label.startswith("density")
     view = StageView(session.target)
-    view.show(Session(Recipe("mixture", num_particles=6_000)).frame)
+    draw(view, Session(Recipe("mixture", num_particles=6_000)).frame)
     assert view.legend.items[-1].label.value == "particles (5,000 of 6,000 drawn)"
     view = StageView(Session(Recipe("ising", "gibbs")).target, SCENES["lattice"])
     for bare in (True, False):

@@ -214,7 +214,7 @@ class Branch:
         values = [session.recipe.values_at(ours.frame.iteration) for session in (ours, its)]
         before_and_after = values if self.ghost is self.new else values[::-1]
         differs = trace_columns.difference_words(ours.knobs.specs(), *before_and_after)
-        name = trace_columns.ghost_name(self.ghost is self.new)
+        name = trace_columns.BRANCH if self.ghost is self.new else trace_columns.GHOST
         line = scene.columns(its.frame, pair).approximate if named else EMPTY_LINE
         words = trace_columns.branch_words(self.at, differs, ours.frame, its.frame, name)
         late = iteration < ours.frame.iteration and not its.done

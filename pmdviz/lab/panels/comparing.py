@@ -225,8 +225,8 @@ def stopped_words(runs: SeedRuns) -> str:
     if not runs.stopped:
         return ""
     seeds = ", ".join(str(run.seed) for run in runs.stopped)
-    name = "Seed" if len(runs.stopped) == 1 else "Seeds"
-    return f"{name} {seeds} stopped and {'is' if len(runs.stopped) == 1 else 'are'} left out: {runs.stopped[0].stopped}"
+    name, are = ("Seed", "is") if len(runs.stopped) == 1 else ("Seeds", "are")
+    return f"{name} {seeds} stopped and {are} left out: {runs.stopped[0].stopped}"
 
 
 # Runs with other seeds: bands behind the traces, and a sentence.

@@ -64,11 +64,7 @@ class InsidePanel:
     """
 
     def __init__(
-        self,
-        stage: Plot | None,
-        look: Callable[[bool], None],
-        freeze: Callable[[], None],
-        *above: pn.viewable.Viewable,
+        self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None], *above: pn.viewable.Viewable
     ) -> None:
         self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
         self._dark, self._wished, self._awaited = False, False, False
@@ -132,9 +128,7 @@ class InsidePanel:
 
 # A goodness-of-fit test of what the run has at this moment.
 
-NO_TEST = (
-    "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none of them."
-)
+NO_TEST = "No test applies: tests need a gradient of log p, discrete states, or exact draws; this target has none."
 CANCELLED = "Cancelled: nothing was tested."
 ALPHA, DRAWS = 0.05, 500  # level, and draws of the null distribution
 _fit_pool = Slices("pmdviz-fit")
@@ -343,11 +337,7 @@ class ExportPanel:
         self.cards.chosen = RUNS if runs else next(name for name, kinds in CARDS.items() if self.kind.value in kinds)
 
     def _turn(self, name: str, value: Value) -> None:
-        try:
-            self.look = self.look.replaced(**{name: value})
-        except InputError as error:
-            self.form.controls[name].refuse(error.on_page)
-            return
+        self.look = self.look.replaced(**{name: value})
         self._mark_card()
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
         self.form.show(self.look, self._usual.as_dict(), {})

@@ -99,8 +99,8 @@ ACTS: dict[str, Callable[[Guide], bool | None]] = {
     "leave": methodcaller("leave"),
     "following": methodcaller("open_following"),
     "list": methodcaller("leave", "lessons"),
-    "forward": lambda guide: guide.script.forward(),
-    "backward": lambda guide: guide.script.backward(),
+    "forward": methodcaller("forward"),
+    "backward": methodcaller("backward"),
 }
 
 
@@ -129,62 +129,7 @@ LOOK_EVERY_S = 0.4  # at a goal, while the run plays
 BESIDE = ("lab", "race", "theory")  # pages with which a lesson is seen
 
 
-# A lesson as a script for a lecture hall: its steps part by part, the gates open.
-
 PLAYING = "The next part comes after the run; to go on at once, press Pause first."
-
-
-class Script:
-    """Where a presenter is within a step; `guide` is asked to show it."""
-
-    def __init__(self, guide: Guide) -> None:
-        self._guide, self.on, self._at = guide, False, 0
-
-    @property
-    def part(self) -> str:
-        """The part of the step that is shown; "" for all of them."""
-        return lesson_card.parts_of(self._guide.progress)[self._at] if self.on and self._guide.is_open else ""
-
-    def present(self, on: bool) -> None:
-        """One part at a time, or all of them again."""
-        self.on, self._at = on, 0
-        self._guide.show_part()
-
-    def begin(self) -> None:
-        """Another step: at its first part."""
-        self._at = 0
-
-    def forward(self) -> None:
-        """The next part, where to reveal plays the run; after the last part the next step."""
-        guide = self._guide
-        if not self.on:
-            return
-        if guide.progress.done:
-            guide.open_following()
-            return
-        if self.part == "reveal" and guide.place.at_work:
-            guide.publish(PLAYING)
-            return
-        if self._at + 1 >= len(lesson_card.parts_of(guide.progress)):
-            guide.go_on()
-            return
-        self._at += 1
-        if self.part == "reveal" and not guide.progress.is_revealed:
-            guide.reveal()
-            guide.place.play()
-        guide.show_part()
-
-    def backward(self) -> None:
-        """The part before; before the first one the last of the step before."""
-        guide = self._guide
-        if not self.on:
-            return
-        if self._at > 0 and not guide.progress.done:
-            self._at -= 1
-        elif guide.go_back():
-            self._at = len(lesson_card.parts_of(guide.progress)) - 1
-        guide.show_part()
-
 
 # The lesson of one browser session: it has the progress, the gate of the pages, and the judge of what they show.
 
@@ -203,7 +148,7 @@ class Guide:
         self.on_card: Callable[[LessonCard], None] = lambda card: None
         self.progress: Progress | None = None
         self.standing = Standing()
-        self.script: Script = Script(self)
+        self._presents, self._at = False, 0  # whether it is a script for a lecture hall, and the part that is shown
         self.wanted: set[str] = set()  # steps whose solution was asked for once
         own = LabPlace(lab)
         self.places: dict[str, Any] = {place.tab: place for place in (own, RacePlace(pages), ExperimentPlace(pages))}
@@ -227,7 +172,7 @@ class Guide:
     @property
     def may_pass(self) -> bool:
         """Whether steps may be left without an answer: by the teacher's link, or by a presenter."""
-        return self._skip or self.script.on
+        return self._skip or self._presents
 
     # Opening and leaving
 
@@ -242,7 +187,7 @@ class Guide:
     def resume(self, lesson: Lesson, text: str = "", before: str = "") -> None:
         """Begin, or go on with what a browser kept; what the pages show is kept, to come back to."""
         link, self._came_by = self._came_by, NO_LESSON
-        rehearsed = self.script.on and lesson.name in DEMOS  # a hall sees a demo from its start
+        rehearsed = self._presents and lesson.name in DEMOS  # a hall sees a demo from its start
         progress, said = _kept(lesson, "" if link.attempt or rehearsed else text)
         challenge = next((step.name for step in lesson.steps if step.score is not None), "")
         name = link.step or (challenge if link.attempt else "")
@@ -298,11 +243,11 @@ class Guide:
     def enter(self, shown: bool = False, begins: bool = True, said: str = "", replayed: bool = False) -> None:
         """Show the present step; `shown`: the page shows what it is about, which with `begins` may begin again."""
         self.forget()
-        self.script.begin()
+        self._at = 0
         after = following(self.progress.lesson)
         self.standing = Standing(
             may_skip=self.may_pass,
-            part=self.script.part,
+            part=self.part,
             replayed=replayed,
             following=(after.name, after.title) if after else (),
             listed="lessons" in self.pages.names,
@@ -350,11 +295,49 @@ class Guide:
         self.progress = progress
         self.publish("")
 
-    def show_part(self) -> None:
-        """The part of the step that a presenter is at, or all of it."""
+    # A lesson as a script for a lecture hall: its steps part by part, the gates open
+
+    @property
+    def part(self) -> str:
+        """The part of the step that is shown; "" for all of them."""
+        return lesson_card.parts_of(self.progress)[self._at] if self._presents and self.is_open else ""
+
+    def present(self, on: bool) -> None:
+        """One part at a time, or all of them again."""
+        self._presents, self._at = on, 0
         if self.is_open:
-            self.standing = replace(self.standing, part=self.script.part, may_skip=self.may_pass)
-            self.publish("")
+            self._show_part()
+
+    def _show_part(self) -> None:
+        self.standing = replace(self.standing, part=self.part, may_skip=self.may_pass)
+        self.publish("")
+
+    def forward(self) -> None:
+        """The next part, where to reveal plays the run; after the last part the next step."""
+        if not self._presents:
+            return
+        if self.progress.done:
+            self.open_following()
+        elif self.part == "reveal" and self.place.at_work:
+            self.publish(PLAYING)
+        elif self._at + 1 >= len(lesson_card.parts_of(self.progress)):
+            self.go_on()
+        else:
+            self._at += 1
+            if self.part == "reveal" and not self.progress.is_revealed:
+                self.reveal()
+                self.place.play()
+            self._show_part()
+
+    def backward(self) -> None:
+        """The part before; before the first one the last of the step before."""
+        if not self._presents:
+            return
+        if self._at > 0 and not self.progress.done:
+            self._at -= 1
+        elif self.go_back():
+            self._at = len(lesson_card.parts_of(self.progress)) - 1
+        self._show_part()
 
     def publish(self, said: str | None = None) -> None:
         """Bring card, controls and Play up to date, and have the browser keep the progress."""
@@ -362,7 +345,7 @@ class Guide:
             self.standing = replace(self.standing, said=said)
         kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
         self.card.param.update(told=lesson_card.told(self.progress, self.standing), kept=kept)
-        shown = self.script.on and self.progress.is_revealed and self.script.part != "reveal"
+        shown = self._presents and self.progress.is_revealed and self.part != "reveal"
         self.places["lab"].hide(() if shown else self.progress.hidden)
         self.close()
         self.show_controls()

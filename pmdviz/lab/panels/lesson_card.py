@@ -218,9 +218,7 @@ def _score(progress: Progress, standing: Standing) -> str:
 
 # The settings of a lesson's step: knobs, options of the target, seed and budget that the learner may turn.
 
-BUDGET = replace(
-    SEED, name="budget", default=20_000, bounds=(1, MAX_BUDGET), soft_bounds=None, help="How much the run may use."
-)
+BUDGET = replace(SEED, name="budget", default=20_000, bounds=(1, MAX_BUDGET), help="How much the run may use.")
 
 
 class StepControls:

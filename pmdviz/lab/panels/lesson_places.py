@@ -31,8 +31,7 @@ from pmdviz.scenes.trace_columns import GROUPS, first_group
 from pmdviz.scenes.words import count, observations_used
 
 if TYPE_CHECKING:
-    from pmdviz.lab.laboratory import Lab
-    from pmdviz.lab.panels.commands import Kept
+    from pmdviz.lab.laboratory import Kept, Lab
     from pmdviz.serve.pages import Tabs
 
 
@@ -81,21 +80,10 @@ class Veil:
         """Whether traces of these may be shown."""
         return "exact" not in self.parts or not any(name in METRICS and name not in WITHOUT_EXACT for name in metrics)
 
-    @property
-    def hides_second(self) -> bool:
-        """Whether the first traces are alone: in a lesson others might answer its next question."""
-        return bool(self.parts & {"traces", SECOND})
-
-    @property
-    def hides_traces(self) -> bool:
-        """Whether no traces are shown."""
-        return "traces" in self.parts
-
 
 SECOND = "second traces"  # hidden throughout a lesson
-WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
-    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
-)
+# metrics that need no exact posterior
+WITHOUT_EXACT = {*"ess ancestors khat rhat bulk_ess shift ksd ksd_noise log_z log_z_above theta_1".split()}
 NO_VEIL = Veil()
 
 
@@ -118,7 +106,7 @@ class LabPlace:
     def keep(self) -> None:
         """The run as it stands, its traces and its speed."""
         self._look = self.lab.screen.group.value, self.lab.playback.speed.value
-        self.lab.commands.keep(partial(setattr, self, "_kept"))
+        self.lab.keep(partial(setattr, self, "_kept"))
         self.lab.playback.speed.value = FAST.name  # there is a word to wait for
 
     def hurry(self) -> None:
@@ -161,7 +149,7 @@ class LabPlace:
     def lay(self, recipe: Recipe) -> None:
         """Another run, from its start."""
         self._there = False
-        self.lab.commands.lay(recipe, self._begun)
+        self.lab.lay(recipe, self._begun)
 
     def solve(self, lesson: Lesson, step: Step) -> None:
         """The step's solution laid over its run, which begins."""
@@ -210,7 +198,7 @@ class LabPlace:
         if self.before is not None:
             self.lab.open(self.before)
         else:
-            self.lab.commands.give_back(self._kept)
+            self.lab.give_back(self._kept)
         self.hide((), SECOND)
         self.lab.screen.group.value, self.lab.playback.speed.value = self._look
         self._kept = self.before = None

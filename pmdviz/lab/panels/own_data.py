@@ -22,18 +22,7 @@ from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.widgets import Component
 from pmdviz.scenes.words import whole_sentence
 from pmdviz.targets import TARGETS, Target
-from pmdviz.targets.options import (
-    INPUT,
-    LEAVE_OUT,
-    OUTCOME,
-    Chosen,
-    TableForm,
-    chosen,
-    names_rows,
-    settled,
-    should_scale,
-    usual_roles,
-)
+from pmdviz.targets import options as forms
 
 USING = "your own data"  # what the live loop calls it
 SEEN_ROWS = 8
@@ -82,11 +71,11 @@ class OwnDataDialog:
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
-        self._form: TableForm | None = None
+        self._form: forms.TableForm | None = None
         self._brought: Brought | None = None
-        self._chosen: Chosen | None = None
+        self._chosen: forms.Chosen | None = None
         self._used: Table | None = None  # keeps the table held until the run does
-        self._of_run: TableForm | None = None  # the form of the run's target
+        self._of_run: forms.TableForm | None = None  # the form of the run's target
         self._target = ""  # another target that was proposed and taken
         self.work = TaskSlot(queues=True)
         most = min(limits.upload_bytes(), MOST_BYTES)
@@ -101,13 +90,13 @@ class OwnDataDialog:
             self._used = None
             self._clear()
 
-    def show_form(self, form: TableForm | None) -> None:
+    def show_form(self, form: forms.TableForm | None) -> None:
         """Offer it where a target takes a table; a proposal that was taken stays."""
         self._of_run = form
         if not self._target:
             self._take_form(form)
 
-    def _take_form(self, form: TableForm | None) -> None:
+    def _take_form(self, form: forms.TableForm | None) -> None:
         if form is self._form:
             return
         self._form, told = form, {}
@@ -143,10 +132,10 @@ class OwnDataDialog:
         name, _, content = rest.partition("\n")
         form, most = self._form, self.view.most
 
-        def act() -> tuple[Brought, Chosen | str]:
+        def act() -> tuple[Brought, forms.Chosen | str]:
             cells = read_cells(_bytes_of(content), Limits(most))
-            roles = usual_roles(cells, form)
-            brought = Brought(name or PASTED, cells, roles, should_scale(cells, roles, form))
+            roles = forms.usual_roles(cells, form)
+            brought = Brought(name or PASTED, cells, roles, forms.should_scale(cells, roles, form))
             return brought, _tried(brought, form)
 
         self._ask(act)
@@ -159,15 +148,15 @@ class OwnDataDialog:
         self._target = MODEL_OF[kind]
         form = TARGETS[self._target].table
         self._take_form(form)
-        roles = usual_roles(brought.cells, form)
-        self._try(brought._replace(roles=roles, scale=should_scale(brought.cells, roles, form)))
+        roles = forms.usual_roles(brought.cells, form)
+        self._try(brought._replace(roles=roles, scale=forms.should_scale(brought.cells, roles, form)))
 
     def _roles(self, value: Json) -> None:
         brought, form = self._brought, self._form
         if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.cells.columns):
             return
         if all(role in role_names(form) for role in value):
-            self._try(brought._replace(roles=settled(value, brought.roles, form)))
+            self._try(brought._replace(roles=forms.settled(value, brought.roles, form)))
 
     def _scale(self, value: Json) -> None:
         if self._brought is not None and self._form is not None:
@@ -177,17 +166,17 @@ class OwnDataDialog:
         self._brought, form = brought, self._form  # the next choice adds to it
         self._ask(lambda: (brought, _tried(brought, form)))
 
-    def _ask(self, act: Callable[[], tuple[Brought, Chosen | str]]) -> None:
+    def _ask(self, act: Callable[[], tuple[Brought, forms.Chosen | str]]) -> None:
         self._chosen = None
         self.view.busy = True
         self.work.compute(pool_for(READ_S), act, self._told, self._misfit)
 
     # What came out
 
-    def _told(self, made: tuple[Brought, Chosen | str]) -> None:
+    def _told(self, made: tuple[Brought, forms.Chosen | str]) -> None:
         self._brought, found = made
         self._chosen, misfit = (None, found) if isinstance(found, str) else (found, "")
-        said = _used_words(found, self._form) if isinstance(found, Chosen) else []
+        said = _used_words(found, self._form) if isinstance(found, forms.Chosen) else []
         offer = proposal(self._brought.cells, self._form)
         self.view.param.update(told=_plain(self._brought, said, misfit) | offer, busy=False)
 
@@ -209,7 +198,7 @@ class OwnDataDialog:
             self._misfit,
         )
 
-    def _start_run(self, table: Table, form: TableForm) -> None:
+    def _start_run(self, table: Table, form: forms.TableForm) -> None:
         self._used, held_out = table, held_out_of(len(table.rows), form)
         self.view.param.update(closes=self.view.closes + 1, busy=False)
         if self._target:
@@ -229,7 +218,7 @@ class OwnDataDialog:
 
 def likely_outcome(cells: Cells) -> str | None:
     """What a table looks like, a key of OUTCOMES; None where that is not clear."""
-    columns = [column for column in cells.columns if not names_rows(column)]
+    columns = [column for column in cells.columns if not forms.names_rows(column)]
     if cells.words or not columns or any(column.kind != NUMBERS for column in columns[:-1]):
         return None
     last, values = columns[-1], len(columns[-1].values)
@@ -242,7 +231,7 @@ def likely_outcome(cells: Cells) -> str | None:
     return "classes" if 2 < values <= MOST_CLASSES else None
 
 
-def proposal(cells: Cells, form: TableForm | None) -> dict[str, str]:
+def proposal(cells: Cells, form: forms.TableForm | None) -> dict[str, str]:
     """A sentence and a target's title where a table looks as if another kind of model fits; else nothing."""
     kind = likely_outcome(cells)
     if form is None or kind is None or kind == form.outcome or form.as_given:
@@ -259,56 +248,58 @@ def _bytes_of(content: str) -> bytes:
         raise InputError("the file did not arrive whole: choose it again") from None
 
 
-def _origin(brought: Brought, form: TableForm) -> str:
+def _origin(brought: Brought, form: forms.TableForm) -> str:
     """The Python that makes the same table of the same file; "" where the rows were pasted."""
     if brought.name == PASTED:
         return ""
     target = next(name for name, made in TARGETS.items() if made.table is form)
     named = [*zip(brought.cells.names, brought.roles, strict=True)]
-    roles = f", inputs={[name for name, role in named if role == INPUT]!r}"
-    roles += "".join(f", outcome={name!r}" for name, role in named if role == OUTCOME)
-    roles = "" if brought.roles == usual_roles(brought.cells, form) else roles
+    roles = f", inputs={[name for name, role in named if role == forms.INPUT]!r}"
+    roles += "".join(f", outcome={name!r}" for name, role in named if role == forms.OUTCOME)
+    roles = "" if brought.roles == forms.usual_roles(brought.cells, form) else roles
     return f"pmdviz.read_table({brought.name!r}, {target!r}{roles}{', scale=True' * brought.scale})"
 
 
-def _tried(brought: Brought, form: TableForm) -> Chosen | str:
+def _tried(brought: Brought, form: forms.TableForm) -> forms.Chosen | str:
     """The parts used of the table, or why it does not fit."""
     try:
-        return chosen(brought.cells, brought.roles, form, brought.scale)
+        return forms.chosen(brought.cells, brought.roles, form, brought.scale)
     except InputError as error:
         return whole_sentence(error.on_page)
 
 
-def _options(target: Target, table: Table, form: TableForm, held_out: int) -> dict[str, Value]:
+def _options(target: Target, table: Table, form: forms.TableForm, held_out: int) -> dict[str, Value]:
     if target.table is not form:
         raise InputError("the target has changed meanwhile: choose the data again")
     return table_options(table, form, type(target.options).specs(), held_out)
 
 
-def role_names(form: TableForm) -> list[str]:
+def role_names(form: forms.TableForm) -> list[str]:
     """The roles that a column may have."""
-    return [INPUT, OUTCOME, LEAVE_OUT] if form.outcome else [INPUT, LEAVE_OUT]
+    return [forms.INPUT, forms.OUTCOME, forms.LEAVE_OUT] if form.outcome else [forms.INPUT, forms.LEAVE_OUT]
 
 
-def held_out_of(n: int, form: TableForm) -> int:
+def held_out_of(n: int, form: forms.TableForm) -> int:
     """How many of n rows are held out."""
     return max(form.held_out, n // HELD_OUT) if form.held_out else 0
 
 
-def _used_words(found: Chosen, form: TableForm | None) -> list[str]:
+def _used_words(found: forms.Chosen, form: forms.TableForm | None) -> list[str]:
     n, k = found.rows.shape
     words = f"{n:,} row{'s' * (n != 1)} of {k} column{'s' * (k != 1)} will be used."
     return [words, *found.said, *held_out_words(found, form)]
 
 
-def held_out_words(found: Chosen, form: TableForm | None) -> list[str]:
+def held_out_words(found: forms.Chosen, form: forms.TableForm | None) -> list[str]:
     """How many of the rows are held out, where some are."""
     n = len(found.rows)
     some = held_out_of(n, form) if form else 0
     return [f"{some:,} of the {n:,} rows are held out, to judge predictions."] if some else []
 
 
-def table_options(table: Table, form: TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0) -> dict[str, Value]:
+def table_options(
+    table: Table, form: forms.TableForm, specs: Mapping[str, KnobSpec], held_out: int = 0
+) -> dict[str, Value]:
     """The options of a target with such `specs` with which it takes a table, all but `held_out` rows.
 
     Raises InputError where the rows are too few.

@@ -21,6 +21,7 @@ from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
 from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
+from pmdviz.lab.panels.lesson_places import SECOND as LATER
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
 from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
@@ -31,7 +32,7 @@ from pmdviz.presets import PRESETS
 from pmdviz.scenes import data_columns, style, trace_columns
 from pmdviz.scenes import words as introduction
 from pmdviz.scenes.columns import EMPTY_LINE, Source, StageColumns
-from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER, Pair, Ranges, Scene
+from pmdviz.scenes.stage import LAYERS, LEGEND_ORDER
 from pmdviz.scenes.trace_columns import GROUPS, columns_due
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, number
 from pmdviz.targets import Target
@@ -301,8 +302,9 @@ class Screen(LiveScreen[Snapshot]):
         """The distance with its traces, and the second traces, whose titles are menus; and other choices."""
         title: dict[str, Json] = {"margin": 0, "sizing_mode": None, "width": 230, "stylesheets": [css.TITLE]}
         self.group = select("Traces", _titles(GROUPS), self._choose, css_classes=["pmdviz-title"], **title)
-        self.below = select("Second traces", _titles(GROUPS), self._choose_second, value=SECOND, **title)
-        self.clock = select("x-axis", _by_words(trace_columns.CLOCKS), self._choose_clock)
+        self.below = select("Second traces", _titles(GROUPS), self.second.choose, value=SECOND, **title)
+        clocks = {words: clock for clock, words in trace_columns.CLOCKS.items()}
+        self.clock = select("x-axis", clocks, self._choose_clock)
         self.options = pn.Column(*self.picture.widgets, self.clock, css_classes=["pmdviz-options"], **WIDE)
         self.options.append(small_button("Reset view", self.stage.follow, margin=(4, 0)))
         look = {"stylesheets": [css.TRACES], **WIDE}
@@ -315,10 +317,6 @@ class Screen(LiveScreen[Snapshot]):
         """The status panel in the document itself, and the number with it."""
         self.number.text = number_html(fields)
         return fields_html(fields)
-
-    def _choose_second(self, name: str) -> None:
-        if name is not None:
-            self.second.choose(group=name)
 
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
@@ -354,10 +352,15 @@ class Screen(LiveScreen[Snapshot]):
     def follow(self, snapshot: Snapshot) -> None:
         """Take ranges and names from another target or scene; the same ranges keep the user's zoom."""
         target, seen = snapshot.frame.target, self.stage.target
-        look = snapshot.scene, snapshot.pair
-        same = look == (self.stage.scene, self.stage.pair)
-        if not same or (target is not seen and _framed(target, *look) != _framed(seen, *look)):
-            self.stage.look_at(target, *look, snapshot.frame.method)
+        scene, pair = snapshot.scene, snapshot.pair
+
+        def framed(one: Target) -> tuple:
+            """What the axes say and hold."""
+            return one.name, one.parameter_names, scene.axes(one, pair, 1.0)
+
+        same = (scene, pair) == (self.stage.scene, self.stage.pair)
+        if not same or (target is not seen and framed(target) != framed(seen)):
+            self.stage.look_at(target, scene, pair, snapshot.frame.method)
         self.stage.target = target
         self.stage.name_layers(snapshot.frame.method)
         beside = {GHOST: snapshot.ghost.name} if snapshot.ghost else {}
@@ -388,7 +391,8 @@ class Screen(LiveScreen[Snapshot]):
     def _offer_second(self, found: Mapping[str, trace_columns.Group]) -> None:
         """Other traces than the first ones, below them; the same as before where the target has them."""
         others = [key for key in (self.below.value, SECOND, trace_columns.first_group(found), *found) if key in found]
-        chosen = None if self.veil.hides_second else next((key for key in others if key != self.group.value), None)
+        alone = self.veil.parts & {"traces", LATER}  # in a lesson others might answer its next question
+        chosen = None if alone else next((key for key in others if key != self.group.value), None)
         self.below.param.update(options=_titles(found), value=chosen, visible=chosen is not None)
         self.second.figure.css_classes = shown("pmdviz-traces", chosen is not None)
 
@@ -404,7 +408,7 @@ class Screen(LiveScreen[Snapshot]):
             self.first.append(pane_of(self.data.figure, "pmdviz-traces"))
         if self.data is not None:
             self.data.figure.css_classes = shown("pmdviz-traces", wanted)
-            self.traces.figure.css_classes = shown("pmdviz-traces", not (wanted or self.veil.hides_traces))
+            self.traces.figure.css_classes = shown("pmdviz-traces", not (wanted or "traces" in self.veil.parts))
         if not wanted:
             self.traces.choose(group=name)
             self._ask()
@@ -432,8 +436,9 @@ class Screen(LiveScreen[Snapshot]):
 
     def _offer_clocks(self, frame: Frame) -> None:
         """Those that the target has; a run that counts in another one shows that."""
-        clocks = _by_words(trace_columns.clocks_of(frame.target))
-        counted = trace_columns.usual_clock(frame.method, frame.budget_unit)
+        with_data = frame.target.data is not None  # else there are none to be visited
+        clocks = {words: clock for clock, words in trace_columns.CLOCKS.items() if clock != "visited" or with_data}
+        counted = frame.method.clock or trace_columns.CLOCK_OF[frame.budget_unit]
         turned = self._counted != counted or self.clock.value not in clocks.values()
         self._counted = counted
         self.clock.param.update(options=clocks, value=counted if turned else self.clock.value)
@@ -450,12 +455,14 @@ class Screen(LiveScreen[Snapshot]):
         """Every frame drawn so far; while playing a few times per second."""
         self._due = columns_due(GROUPS[snapshot.traces])
         self._ask()
-        if self.veil.hides_traces or not self._traces_pace.is_due(time.monotonic(), playing):
+        if "traces" in self.veil.parts or not self._traces_pace.is_due(time.monotonic(), playing):
             return
         floors = snapshot.frame.floors if snapshot.frame.num_draws else {}
         budget = trace_columns.budget_drawn(snapshot.frame, snapshot.recipe.budget)
         unit, expected = snapshot.recipe.budget_unit, snapshot.frame.method.marks
-        points, standing = snapshot.points.of, _standing(snapshot)
+        points, at, ghost = snapshot.points.of, snapshot.frame.iteration, snapshot.ghost
+        here = at if at < snapshot.last else None
+        standing = trace_columns.Standing(here, ghost and ghost.points.of, ghost.name if ghost else "")
         self.traces.show(points, floors, snapshot.marks, budget, unit, expected, standing)
         self.second.show(points, floors, (), budget, unit, (), standing)  # the marks are above it
         self._traces_pace.done(time.monotonic())
@@ -476,7 +483,7 @@ class Screen(LiveScreen[Snapshot]):
         """Show no more of the next pictures than a lesson lets be seen."""
         if veil.parts != self.veil.parts:
             self.veil, self._offered = veil, None
-            self.traces.figure.css_classes = shown("pmdviz-traces", not (veil.hides_traces or self._with_data))
+            self.traces.figure.css_classes = shown("pmdviz-traces", not ("traces" in veil.parts or self._with_data))
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Theme and size of the labels."""
@@ -484,13 +491,6 @@ class Screen(LiveScreen[Snapshot]):
         self.ack.presenter = presenter
         set_classes(self.heading, "pmdviz-heading", *["pmdviz-large"] * presenter)
         self.mark("pmdviz-large", presenter)
-
-
-def _standing(snapshot: Snapshot) -> trace_columns.Standing:
-    """The position in the run so far, and the run compared with it."""
-    at, ghost = snapshot.frame.iteration, snapshot.ghost
-    here = at if at < snapshot.last else None
-    return trace_columns.Standing(here, ghost and ghost.points.of, ghost.name if ghost else "")
 
 
 def pane_of(figure: Plot, name: str) -> pn.pane.Bokeh:
@@ -504,16 +504,6 @@ def shown(name: str, on: bool) -> list[str]:
     return [name] if on else [name, css.HIDDEN]
 
 
-def _by_words(clocks: Mapping[str, str]) -> dict[str, str]:
-    """Words -> key, for a menu."""
-    return {words: clock for clock, words in clocks.items()}
-
-
 def _titles(groups: Mapping[str, trace_columns.Group]) -> dict[str, str]:
     """Title -> key, for a menu."""
     return {group.title: key for key, group in groups.items()}
-
-
-def _framed(target: Target, scene: Scene, pair: Pair) -> tuple[str, Sequence[str], tuple[str, str], Ranges]:
-    """What the axes say and hold."""
-    return target.name, target.parameter_names, scene.axis_labels(target, pair), scene.ranges(target, pair, 1.0)

@@ -78,9 +78,7 @@ class ProblemControls:
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
         widgets.set_value(self.target, choice)
-        usual = type(target.options).defaults()
-        self.options.rebuild(type(target.options), usual.as_dict())
-        self.options.show(target.options, usual.as_dict(), {})
+        self.options.show_all(target.options, type(target.options).defaults().as_dict())
         self.seed.show(seed, 0)
         if self.budget.label != self._budget_labels[unit]:
             self.budget.label = self._budget_labels[unit]
@@ -285,8 +283,7 @@ class Setup(ProblemControls):
         widgets.offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
-        self.knobs.rebuild(kind, usual, partial(self._set_knob, kind))
-        self.knobs.show(knobs, usual, pending, way.idle_knobs(target))
+        self.knobs.show_all(knobs, usual, pending, way.idle_knobs(target), partial(self._set_knob, kind))
         three = basic_three(knobs, way.idle_knobs(target) | self.knobs.hidden)
         if self._brief_of != (kind, three):
             self._brief_of, specs = (kind, three), kind.specs()

@@ -20,7 +20,6 @@ from pmdviz.export.writers import table_csv
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab import css, links
-from pmdviz.lab.css import MAKE, static
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import Throttle
@@ -275,7 +274,7 @@ class Actions(Clipboard):
         self.share = small_button("Copy link")
         self.save = small_button("Save PNG", lambda: ack.update(saves=ack.saves + 1))
         # By way of the model: Panel keeps the arguments of a button's own script, and all they depend on, forever.
-        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=MAKE + static("frames.js", "save_png")))
+        ack.js_on_change("saves", CustomJS(args={"stage": stage}, code=css.MAKE + css.static("frames.js", "save_png")))
         file = {"filename": "pmdviz-history.csv", "label": "Download CSV"}
         self.download = pn.widgets.FileDownload(callback=self._csv, **file, **SMALL)
 

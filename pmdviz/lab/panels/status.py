@@ -15,7 +15,7 @@ from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.setup import DiagnosisPanel
 from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
 from pmdviz.scenes import words as wording
-from pmdviz.scenes.trace_columns import WHAT_IF, line_end, place_words
+from pmdviz.scenes.trace_columns import WHAT_IF, line_end
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
 from pmdviz.targets import Target
 
@@ -34,7 +34,7 @@ Fields = dict[str, Value]
 
 def past_fields(at: int, last: int, end: int, counts: str = "iteration", branch: bool = False) -> Fields:
     """The time line: where one stands, how far the run has come, its right end, and what it counts."""
-    place = place_words(at, last, counts)
+    place = f"{counts} {count(at)} of {count(last)}"
     return {"counts": counts, "at": at, "last": last, "end": max(1, end), "branch": branch, "place": place}
 
 
@@ -134,10 +134,8 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
 
 def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
     """The status panel before the first frame: a progress line."""
-    return {**EMPTY, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
-
-
-EMPTY: Fields = {"passes": "", "step": "", "more": ""}
+    empty = dict.fromkeys(("passes", "step", "more"), "")
+    return {**empty, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
 
 
 def fields_html(fields: Mapping[str, Value]) -> str:

@@ -106,15 +106,13 @@ class PlaybackBar:
 
     def close(self, on: bool) -> None:
         """Whether no step is to be made for now: a lesson asks first."""
-        if on != self._closed:
-            self._closed = on
-            self.enable(*self._standing)
+        self._closed = on
+        self.enable(*self._standing)
 
     def hold(self, on: bool) -> None:
         """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
-        if on != self._held:
-            self._held = on
-            self.enable(*self._standing)
+        self._held = on
+        self.enable(*self._standing)
 
     def offers(self, label: str) -> bool:
         """Whether the button or entry of that label can be pressed."""
@@ -293,32 +291,24 @@ class KnobControl:
         """
         try:
             value = self._knob.parse(self._default if data.get("reset") else data.get("value"))
-        except InputError as error:
+            refused, self.message, self.value = self.message, "", as_text(value)
+            self.serial += 1
+            if refused:  # else the browser shows the value already
+                self._publish()
+            self._turn(self.name, value)
+        except InputError as error:  # of others too, with which it does not go
             self.refuse(error.on_page)
-            return
-        refused = self.message
-        self.message, self.value = "", as_text(value)
-        self.serial += 1
-        if refused:  # else the browser shows the value already
-            self._publish()
-        self._turn(self.name, value)
 
     def show(
-        self,
-        value: Value,
-        default: Value,
-        note: str = "",
-        unit: str | None = None,
-        visible: bool = True,
-        asked_for: bool = False,
+        self, value: Value, default: Value, note: str = "", unit: str = "", visible: bool = True, asked: bool = False
     ) -> None:
         """The value in force, what its default is now, and when a new value will act.
 
-        A knob that was changed, or is `asked_for` by another one that was, is not folded away.
+        A knob that was changed, or is `asked` for by another one that was, is not folded away.
         """
         self._default, self.changed, self.note, self.visible = default, value != default, note, visible
-        self.folds = not (self._knob.basic or self.changed or asked_for)
-        self.unit = self.unit if unit is None else unit
+        self.folds = not (self._knob.basic or self.changed or asked)
+        self.unit = unit or self.unit
         if (text := as_text(value)) != self.value:
             self.value, self.message = text, ""
             self.serial += 1
@@ -362,6 +352,11 @@ def unit_given(unit: str, values: Mapping[str, Value]) -> str:
     return next((text for choice, text in parts.items() if choice in values.values()), unit)
 
 
+Words = Mapping[str, str]  # when each knob will act
+Names = frozenset[str]
+NONE: Words = {}
+
+
 def in_order(specs: Mapping[str, KnobSpec]) -> list[str]:
     """The basic knobs first."""
     return sorted(specs, key=lambda name: not specs[name].basic)
@@ -390,11 +385,19 @@ class KnobForm(Component):
         if data.get("name") in [*self.controls]:
             self.controls[str(data["name"])].receive(data)
 
-    def rebuild(self, knobs: type[Knobs], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
-        """Show another set of knobs, from now on turned by `turn` if it is given; the same set stays as it is."""
-        if self._made is not knobs:
-            self._made = knobs
-            self.build({name: capped(spec, knobs) for name, spec in knobs.specs().items()}, defaults, turn)
+    def show_all(
+        self,
+        values: Knobs,
+        defaults: Mapping[str, Value],
+        pending: Words = NONE,
+        idle: Names = frozenset(),
+        turn: Turn | None = None,
+    ) -> None:
+        """The same, of all knobs of a set, which may be another than before; `turn` turns them where it is given."""
+        if self._made is not (kind := type(values)):
+            self._made = kind
+            self.build({name: capped(spec, kind) for name, spec in kind.specs().items()}, defaults, turn)
+        self.show(values, defaults, pending, idle)
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
@@ -404,11 +407,7 @@ class KnobForm(Component):
         self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=self._states)
 
     def show(
-        self,
-        values: Knobs,
-        defaults: Mapping[str, Value],
-        pending: Mapping[str, str],
-        idle: frozenset[str] = frozenset(),
+        self, values: Knobs, defaults: Mapping[str, Value], pending: Words = NONE, idle: Names = frozenset()
     ) -> None:
         """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
         plain, specs = values.as_dict(), values.specs()
@@ -417,8 +416,8 @@ class KnobForm(Component):
             spec = specs[name]
             default = spec.default_beside(plain, defaults)
             unit, seen = unit_given(spec.unit, plain), name not in idle | self.hidden and values.matters(name, plain)
-            asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
-            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
+            asked = any(plain[other] != defaults[other] for other in spec.only_if or ())
+            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked)
         self._quiet = False
         self._publish()
 
@@ -578,24 +577,3 @@ class Trouble(Card):
         words = f"<b>The run stopped.</b> The last good frame is still shown. {html.escape(failed_step_words(error))}"
         self.text.object = f'<div role="alert">{words}</div>'
         self.reveal()
-
-
-# Buttons that begin a piece of work, Cancel while it is under way, and a line that says how far it is.
-
-
-class WorkLine:
-    """A row and a line under it; `cancel` is called by its Cancel."""
-
-    def __init__(self, words: str, cancel: Callable[[], None], *buttons: pn.viewable.Viewable) -> None:
-        self.stop_it, self.said = small_button("Cancel", cancel, visible=False), text()
-        self.say(words)
-        row = pn.FlexBox(*buttons, self.stop_it, gap="6px", margin=(4, 0))
-        self.view = pn.Column(row, self.said, **WIDE)
-
-    def say(self, words: str) -> None:
-        """A sentence, which a screen reader says too."""
-        say(self.said, words)
-
-    def show(self, running: bool) -> None:
-        """Whether there is something to cancel."""
-        self.stop_it.visible = running

@@ -52,8 +52,6 @@ class Scene:
         Whether its particles are drawn at their coordinates, which are read out under the pointer.
     pairs : bool
         Whether it shows two chosen coordinates of more.
-    numbered : bool
-        Whether the numbers along its axes mean something.
     computes : bool
         Whether it makes runs of its own, which need compiled kernels.
     order : int
@@ -66,7 +64,6 @@ class Scene:
     image_of: ClassVar[str] = ""
     shows_theta: ClassVar[bool] = False
     pairs: ClassVar[bool] = False
-    numbered: ClassVar[bool] = True
     computes: ClassVar[bool] = False
     order: ClassVar[int] = 1000
 
@@ -89,17 +86,14 @@ class Scene:
         paired = self.pairs and target.dim > 2
         return dict.fromkeys(("Horizontal", "Vertical"), target.parameter_names) if paired else {}
 
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
+        """Both axes; `top` is the highest value of a curve where the columns say one, else NaN."""
+        raise NotImplementedError
+
     def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Where the axes begin and end; `top` is the highest value of a curve where the columns say one, else NaN."""
-        raise NotImplementedError
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The words along the axes, with units."""
-        raise NotImplementedError
-
-    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
-        """Of the numbers along both axes, where a person's table was standardised."""
-        return col.AS_GIVEN, col.AS_GIVEN
+        """Where the axes begin and end."""
+        x, y = self.axes(target, pair, top)
+        return (x.low, x.high), (y.low, y.high)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """All arrays that are drawn of `frame`; of more than `limit` dots a part. The frame never changes."""
@@ -127,10 +121,8 @@ class SceneChoice:
         found = applicable_scenes(target, *methods)
         if self.name and self.name not in found:
             names = " and ".join(repr(method.name) for method in methods)
-            raise InputError(
-                f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}; "
-                f"these can: {', '.join(found)}"
-            )
+            words = f"scene {self.name!r} cannot be drawn of method {names} on target {target.name!r}"
+            raise InputError(f"{words}; these can: {', '.join(found)}")
         if max(self.pair) >= max(target.dim, 2):
             numbered = f"the coordinates of target {target.name!r} are numbered 1 to {target.dim}"
             raise InputError(f"{numbered}; got {max(self.pair) + 1}")
@@ -181,13 +173,6 @@ MARKS = {  # from the lowest up, with nothing in them
 }
 
 
-def stage_axes(scene: Scene, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
-    """The axes of a scene; `top` is the highest value of a curve, or NaN."""
-    labels, spans, units = scene.axis_labels(target, pair), scene.ranges(target, pair, top), scene.units(target, pair)
-    look = [{"numbered": scene.numbered, "origin": origin, "unit": unit} for origin, unit in units]
-    return Axis(labels[0], *spans[0], **look[0]), Axis(labels[1], *spans[1], **look[1])
-
-
 def stage_tips(scene: Scene, target: Target, pair: Pair) -> dict[str, str]:
     """The text at the pointer for a particle: its coordinates, its weight, log q."""
     if not scene.shows_theta:
@@ -221,15 +206,23 @@ def stage_picture(
         drawn["words"] = columns.words._asdict()
     seen = {name: mark for name, mark in MARKS.items() if name in drawn}
     marks = {name: mark._replace(columns=drawn[name], **looks.get(name, {})) for name, mark in seen.items()}
-    x, y = axes or stage_axes(scene, target, pair, columns.top)
+    x, y = axes or scene.axes(target, pair, columns.top)
     legend = {name: words[name] for name in LEGEND_ORDER if name in shown}
     return Picture(x, y, marks, legend, note=note, about=ABOUT)
 
 
-def around_cells(rows: float, columns: float, edge: float = 0.5) -> Ranges:
-    """A square about cells of side 1, with room at their longer sides."""
-    half = max(rows, columns) / 2 + edge
-    return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
+def bare_axes(labels: tuple[str, str], ranges: Ranges) -> tuple[Axis, Axis]:
+    """Axes whose numbers would mean nothing."""
+    x, y = (Axis(label, *span, numbered=False) for label, span in zip(labels, ranges, strict=True))
+    return x, y
+
+
+def cell_axes(
+    labels: tuple[str, str], rows: float, columns: float, edge: float = 0.5, over: float = 0.0
+) -> tuple[Axis, Axis]:
+    """A square about cells of side 1, with room at their longer sides; `over` is room for words above and below."""
+    half = max(rows + 2 * over, columns) / 2 + edge
+    return bare_axes(labels, ((columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)))
 
 
 def particles_label(columns: col.StageColumns, name: str = "particles") -> str:

@@ -9,12 +9,14 @@ import numpy as np
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import Pair, Ranges, Scene, around_cells
+from pmdviz.scenes.stage import Pair, Scene, bare_axes, cell_axes
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
 GAP = 1  # cells between two lattices or images
+COLOURS = "orange: lowest value, green: highest"
 
 
 class LatticeScene(Scene):
@@ -25,7 +27,6 @@ class LatticeScene(Scene):
 
     name = "lattice"
     title = "Lattice"
-    numbered = False
     order = 10
     legend = {"exact": "exact mean", "approximate": "mean of draws"}
 
@@ -33,15 +34,12 @@ class LatticeScene(Scene):
         """To discrete states."""
         return isinstance(target.space, Discrete)
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = shape_of(target)
-        return around_cells(rows, _panels(target) * (columns + GAP) - GAP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which lattice is which, in their order, and what the colours say."""
+        rows, columns = shape_of(target)
         exact = " · exact mean" if _panels(target) > 2 else ""
-        return f"newest state · mean of draws{exact}", "orange: lowest value, green: highest"
+        words = f"newest state · mean of draws{exact}", COLOURS
+        return cell_axes(words, rows, _panels(target) * (columns + GAP) - GAP)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of two or three lattices."""
@@ -49,16 +47,20 @@ class LatticeScene(Scene):
         states = [frame.particles[-1], frame.density.mean]
         states += [target.reference().mean] if _panels(target) > 2 else []
         rows, columns = shape_of(target)
-        drawn = side_by_side([cells(target, state)[::-1] for state in states])
+        drawn = mosaic([cells(target, state) for state in states], len(states))
         wide = columns + GAP
         means = [framed(k * wide, k * wide + columns, rows) for k in range(1, len(states))]
         return col.StageColumns(means[1] if means[1:] else col.EMPTY_LINE, means[0], image=col.Image.of_cells(drawn))
 
 
-def side_by_side(images: Sequence[np.ndarray]) -> np.ndarray:
-    """Images in a row, with a gap of NaN between two."""
-    padded = [np.pad(image, ((0, 0), (0, GAP)), constant_values=np.nan) for image in images]
-    return np.concatenate(padded, axis=1)[:, :-GAP].astype(np.float32)
+def mosaic(images: Sequence[np.ndarray], across: int) -> np.ndarray:
+    """Images row by row, the first on top, so many in a row with a gap of NaN between two; row 0 is at the bottom."""
+    rows, columns = images[0].shape
+    down = -(-len(images) // across)
+    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan, np.float32)
+    for k, image in enumerate(images):
+        cells[k // across, :rows, k % across, :columns] = image
+    return cells.reshape(down * (rows + GAP), -1)[:-GAP, :-GAP][::-1].copy()
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -97,7 +99,6 @@ class LatticeStripScene(Scene):
 
     name = "lattice_strip"
     title = "Lattices of particles"
-    numbered = False
     order = 9
     legend = {"exact": "exact mean", "approximate": "mean of all"}
 
@@ -105,14 +106,11 @@ class LatticeStripScene(Scene):
         """To particles that are discrete states."""
         return isinstance(target.space, Discrete) and method.family == "particles"
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        return around_cells(*_extent(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which lattice is which, and what the colours say."""
         exact = " · exact mean" if target.reference() is not None else ""
-        return f"above: {ACROSS * DOWN} particles; below: mean of all{exact}", "orange: lowest value, green: highest"
+        words = f"above: {ACROSS * DOWN} particles; below: mean of all{exact}", COLOURS
+        return cell_axes(words, *_extent(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all lattices."""
@@ -120,9 +118,8 @@ class LatticeStripScene(Scene):
         heaviest = np.argsort(-weights, kind="stable")[: ACROSS * DOWN]
         rows, columns = shape_of(target)
         drawn = np.full(_extent(target), np.nan, np.float32)
-        for place, state in enumerate(frame.particles[heaviest]):
-            down, across = divmod(place, ACROSS)
-            _put(drawn, cells(target, state), down * (rows + GAP), across * (columns + GAP))
+        strip = mosaic([cells(target, state) for state in frame.particles[heaviest]], ACROSS)
+        drawn[-len(strip) :] = strip
         reference = target.reference()
         means = [frame.density.mean] + ([reference.mean] if reference is not None else [])
         frames = []
@@ -130,19 +127,15 @@ class LatticeStripScene(Scene):
             left = place * LARGER * (columns + GAP)
             frames.append(framed(left, left + LARGER * columns, LARGER * rows))
             large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
-            _put(drawn, large, DOWN * (rows + GAP), left)
+            drawn[: len(large), left : left + LARGER * columns] = large[::-1]
         exact = col.joined(frames[1:]) if frames[1:] else col.EMPTY_LINE
-        return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn[::-1].copy()))
+        return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn))
 
 
 def _extent(target: Target) -> tuple[int, int]:
     """Cells down and across."""
     rows, columns = shape_of(target)
     return DOWN * (rows + GAP) + LARGER * rows, ACROSS * (columns + GAP) - GAP
-
-
-def _put(drawn: np.ndarray, lattice: np.ndarray, row: int, column: int) -> None:
-    drawn[row : row + lattice.shape[0], column : column + lattice.shape[1]] = lattice
 
 
 # One coordinate of a few values: a bar for each, of the particles' share next to the exact probability.
@@ -163,14 +156,11 @@ class ValueBarsScene(Scene):
         """To one coordinate of discrete states."""
         return "discrete" in target.offers and target.dim == 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """All values."""
         values, gap = np.sort(target.space.values), _least_distance(target)
-        return (values[0] - SIDE * gap, values[-1] + SIDE * gap), (0.0, HEADROOM * highest(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinate's name."""
-        return f"value of {target.parameter_names[0]}", "probability"
+        x = Axis(f"value of {target.parameter_names[0]}", values[0] - SIDE * gap, values[-1] + SIDE * gap)
+        return x, Axis("probability", 0.0, HEADROOM * highest(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two rows of bars."""
@@ -228,7 +218,6 @@ class QuantileBinsScene(Scene):
 
     name = "quantile_bins"
     title = "Quantile bins"
-    numbered = False
     order = 7
     legend = {
         "prior": "base p₀",
@@ -241,14 +230,10 @@ class QuantileBinsScene(Scene):
         """To latent points of one coordinate."""
         return isinstance(method, DiscreteGFSVGD) and "discrete" in target.offers and target.dim == 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """In units in which the base reaches from -1 to 1."""
-        return (-1.0, 1.0), (2 * FLOOR, TOP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Which is which."""
         above = f"density of x below, probability of {target.parameter_names[0]} above"
-        return "latent x, in bins of equal mass under p₀", above
+        return bare_axes(("latent x, in bins of equal mass under p₀", above), ((-1.0, 1.0), (2 * FLOOR, TOP)))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Shades, two curves, bars and dots."""
@@ -315,7 +300,6 @@ class WeightSignsScene(Scene):
 
     name = "weight_signs"
     title = "Hidden units"
-    numbered = False
     order = 6
     legend = {}
 
@@ -323,15 +307,10 @@ class WeightSignsScene(Scene):
         """To nets that look at images."""
         return getattr(target, "image_shape", None) is not None and hasattr(target, "first_layer")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = _cells(target)
-        half = max(rows + 2 * ABOVE, columns) / 2 + 1.5
-        return (columns / 2 - half, columns / 2 + half), (rows / 2 - half, rows / 2 + half)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The places of the maps, and the meaning of the colours."""
-        return "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
+        words = "above: mean sign over all nets · below: one net", "orange: weight -1, green: weight 1"
+        return cell_axes(words, *_cells(target), edge=1.5, over=ABOVE)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two tables of images, and over each how often it is right on held-out rows."""
@@ -358,13 +337,9 @@ def _cells(target: Target) -> tuple[int, int]:
 
 def _table(target: Target, theta: np.ndarray) -> np.ndarray:
     """The images of the units of one net (d,), or of means of nets; of colours their mean; row 0 is at the bottom."""
-    units, across, rows, columns = _shape(target)
+    units, across, *_ = _shape(target)
     images = target.first_layer(theta[None])[0, :units].reshape(units, *target.image_shape).mean(axis=1)
-    down = -(-units // across)
-    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan)
-    for k, image in enumerate(images):
-        cells[k // across, :rows, k % across, :columns] = 0.5 * (1 + image)
-    return cells.reshape(down * (rows + GAP), -1)[: -GAP or None, : -GAP or None][::-1]
+    return mosaic(0.5 * (1 + images), across)
 
 
 def _said(frame: Frame, shape: tuple[int, int]) -> col.Words:
@@ -393,7 +368,6 @@ class TopicsScene(Scene):
 
     name = "topics"
     title = "Topics"
-    numbered = False
     order = 3
     legend = {"approximate": "share of the topic in the document (last tile)"}
 
@@ -406,15 +380,12 @@ class TopicsScene(Scene):
         count = min(DOCUMENTS, len(target.test_data), target.dim)
         return {"Document": tuple(f"held-out {k + 1}" for k in range(count))}
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        return around_cells(*_size_in_cells(target))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which tile is which."""
         number, shown = target.options.num_topics, _shown(target)
         some = f"{number} topics" if shown == number else f"the first {shown} of {number} topics"
-        return f"{some}, row by row; last: held-out document {pair[0] + 1}", "words"
+        words = f"{some}, row by row; last: held-out document {pair[0] + 1}", "words"
+        return cell_axes(words, *_size_in_cells(target))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of all tiles, and a line below each topic."""
@@ -535,7 +506,6 @@ class ReconstructionScene(Scene):
 
     name = "reconstruction"
     title = "Image"
-    numbered = False
     order = 6
     legend = {}
 
@@ -543,14 +513,10 @@ class ReconstructionScene(Scene):
         """To targets whose theta decodes to an image."""
         return hasattr(target, "decoded")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Square cells."""
-        rows, columns = target.image_shape
-        return around_cells(rows, 4 * (columns + GAP) - GAP)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """Which image is which, in their order, and what the colours say."""
-        return "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
+        words = "observed · mean of q · one point · exact mean", "orange: dark, green: bright"
+        return cell_axes(words, target.image_shape[0], 4 * (target.image_shape[1] + GAP) - GAP)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """One image of four."""
@@ -560,5 +526,5 @@ class ReconstructionScene(Scene):
         observed[target.observed] = target.image[target.observed]
         points = np.stack([frame.density.mean, heaviest, target.exact.mean])
         images = [observed, *np.clip(target.decoded(points), 0.0, 1.0)]
-        cells = side_by_side([image.reshape(target.image_shape)[::-1] for image in images])
+        cells = mosaic([image.reshape(target.image_shape) for image in images], len(images))
         return col.StageColumns(image=col.Image.of_cells(cells))

@@ -14,8 +14,9 @@ from pmdviz.methods import Method, optimisers
 from pmdviz.methods.stein.steinis import PathIntegration
 from pmdviz.methods.stein.svgd import GFSVGD, PriorSurrogate
 from pmdviz.metrics.distances import once
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import SCENES, Pair, Ranges, Scene, posterior, square
+from pmdviz.scenes.stage import SCENES, Pair, Scene, bare_axes, posterior, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -53,7 +54,6 @@ class LadderScene(Scene):
 
     name = "ladder"
     title = "Temperatures"
-    numbered = False
     order = 12
     legend = {
         "prior": "exact at the present β",
@@ -70,16 +70,13 @@ class LadderScene(Scene):
         """Which coordinate."""
         return {"Coordinate": target.parameter_names} if target.dim > 1 else {}
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The coordinate's box with the histogram next to it, and a row for each temperature."""
-        low, high = target.view_box[_coordinate(target, pair)]
-        width = high - low
-        return (low - 0.16 * width, high + (GAP + SHARE + 0.04) * width), (-1.7, ROWS + 1.1)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinate, and what a row is."""
-        name = target.parameter_names[_coordinate(target, pair)]
-        return f"{name} · log-weight of a particle (nats, mean weight at 0)", "inverse temperature β"
+        k = _coordinate(target, pair)
+        (low, high), name = target.view_box[k], target.parameter_names[k]
+        across = low - 0.16 * (high - low), high + (GAP + SHARE + 0.04) * (high - low)
+        words = f"{name} · log-weight of a particle (nats, mean weight at 0)", "inverse temperature β"
+        return bare_axes(words, (across, (-1.7, ROWS + 1.1)))
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves, particles, the histogram and the words next to them."""
@@ -141,12 +138,11 @@ def _ends(target: Target, k: int) -> col.Columns:
     draws = target.sample_prior(stream("pictures"), 5000)[:, k]
     equal = np.full(len(draws), -np.log(len(draws)))
     prior = _of_particles(draws, equal, target.view_box[k], target.scale[k], SMOOTH)
-    last = [] if found is None else [_raised(_scaled(found.lines), ROWS)]
-    return col.joined([_raised(prior, 0), *last])
-
-
-def _scaled(line: col.Columns) -> col.Columns:
-    return col.curve_columns(line["x"], line["y"] / np.nanmax(line["y"]))
+    lines = [_raised(prior, 0)]
+    if found is not None:
+        x, y = found.lines["x"], found.lines["y"]
+        lines.append(_raised(col.curve_columns(x, y / np.nanmax(y)), ROWS))
+    return col.joined(lines)
 
 
 def _of_particles(
@@ -210,14 +206,10 @@ class AreaScene(Scene):
         """To methods that add one up."""
         return isinstance(method, PathIntegration)
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The whole run; from minus the level to twice that: an area that leaves the picture has missed it."""
         top = top if np.isfinite(top) and top > 0 else 1.0
-        return (0.0, 1.0), (-top, 2 * top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Both in words."""
-        return "share of the run", "area under KSD² (nats)"
+        return Axis("share of the run", 0.0, 1.0), Axis("area under KSD² (nats)", -top, 2 * top)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """A curve, and a level."""

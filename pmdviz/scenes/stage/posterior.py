@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -14,8 +14,9 @@ from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
-from pmdviz.scenes.stage import Pair, Ranges, Scene, square
+from pmdviz.scenes.stage import Pair, Scene, square
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 from pmdviz.targets.exact import Box
@@ -64,12 +65,7 @@ def _made_of_prior(target: Target, coordinates: Sequence[int]) -> Marginal:
         density = _of_draws(draws[:, list(coordinates)], grid)
     else:
         density = np.exp(target.log_prior(grid.points)).reshape(grid.shape)
-    lines = (
-        col.curve_columns(*grid.axes, density)
-        if target.dim == 1
-        else col.contour_line(*grid.axes, density, col.density_levels(density, OUTLINES))
-    )
-    return Marginal(grid, density, lines)
+    return Marginal(grid, density, col.region_lines(grid.axes, density, OUTLINES))
 
 
 def _made(reference: Any, coordinates: Sequence[int], view: Box) -> Marginal:
@@ -128,45 +124,32 @@ class MarginalsScene(Scene):
         """To real coordinates, more than one, with something to compare them with."""
         return "reals" in target.offers and target.dim > 1 and target.reference() is not None
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """A row of height 1 for each coordinate."""
-        return (-WIDE, WIDE), (-0.1, _rows(target) + 0.1)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """What a row is."""
         names, rows = target.parameter_names, _rows(target)
         some = "" if rows == target.dim else f", the first {rows} of {target.dim}"
-        return (
-            "distance from the exact mean (exact sds)",
-            f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}",
-        )
+        up = Axis(f"marginal densities, {names[0]} on top to {names[rows - 1]}{some}", -0.1, rows + 0.1)
+        return Axis("distance from the exact mean (exact sds)", -WIDE, WIDE), up
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves."""
         target, reference = frame.target, frame.target.reference()
-        exact = [reference_marginal(target, (k,)).lines for k in range(_rows(target))]
-        placed = _placing(reference.mean, np.sqrt(np.diag(reference.cov)), exact)
-        lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in range(_rows(target))]
+        rows, sds = range(_rows(target)), np.sqrt(np.diag(reference.cov))
+        exact = [reference_marginal(target, (k,)).lines for k in rows]
+
+        def placed(lines: list[col.Columns]) -> col.Columns:
+            """The rows' curves one above the other, the first one on top."""
+            shares = [line["y"] / float(e["y"].max()) for line, e in zip(lines, exact, strict=True)]
+            x = [(line["x"] - reference.mean[k]) / sds[k] for k, line in enumerate(lines)]
+            y = [rows.stop - 1 - k + HIGH * np.minimum(share, 4.0) for k, share in enumerate(shares)]
+            return col.joined(map(col.curve_columns, x, y))
+
+        lines = [approximate_marginal(frame.density, (k,), target.view_box).lines for k in rows]
         return col.StageColumns(once(target, "marginals", lambda: placed(exact)), placed(lines))
 
 
 def _rows(target: Target) -> int:
     return min(target.dim, MOST)
-
-
-def _placing(mean: np.ndarray, sds: np.ndarray, exact: list[col.Columns]) -> Callable[[list[col.Columns]], col.Columns]:
-    """A function of the rows' curves that puts them one above the other, the first one on top."""
-    peaks = [float(line["y"].max()) for line in exact]
-    number = len(exact)
-
-    def placed(lines: list[col.Columns]) -> col.Columns:
-        found = col.joined(
-            {"x": (line["x"] - mean[k]) / sds[k], "y": number - 1 - k + HIGH * np.minimum(line["y"] / peaks[k], 4.0)}
-            for k, line in enumerate(lines)
-        )
-        return {name: values.astype(np.float32) for name, values in found.items()}
-
-    return placed
 
 
 # Regions of a plane density with its marginal curves next to them; the exact posterior's are kept.
@@ -233,20 +216,16 @@ class OverPosterior(Scene):
 
     shows_theta = True
     pairs = True
+    seen = staticmethod(col.with_strips)  # of the square: with room for the marginals
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
-        if target.dim > 1:
-            return col.with_strips(*square(target.view_box, pair))
-        top = top if np.isfinite(top) else 1.0
-        return target.view_box[0], (-0.1 * top, 1.12 * top)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The coordinates' names."""
         names = target.parameter_names
-        if target.dim == 1:
-            return names[0], f"density (1 / unit of {names[0]})"
-        return names[pair[0]], names[pair[1]]
+        if target.dim > 1:
+            x, y = self.seen(*square(target.view_box, pair))
+            return Axis(names[pair[0]], *x), Axis(names[pair[1]], *y)
+        top = top if np.isfinite(top) else 1.0
+        return Axis(names[0], *target.view_box[0]), Axis(f"density (1 / unit of {names[0]})", -0.1 * top, 1.12 * top)
 
 
 class PosteriorScene(OverPosterior):
@@ -282,11 +261,8 @@ class PosteriorScene(OverPosterior):
         if target.dim == 1:
             return drawn._replace(prior=prior_lines(target, (0,)))
         (left, right), _ = square(target.view_box, pair)
-        return drawn._replace(
-            prior=prior_lines(target, pair),
-            paths=col.path_columns(frame, pair, right - left),
-            others=col.newest_draws(frame, pair),
-        )
+        paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
+        return drawn._replace(prior=prior_lines(target, pair), paths=paths, others=others)
 
 
 def _of_all(frame: Frame, limit: int) -> col.StageColumns:
@@ -305,9 +281,8 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
         return drawn
     exact, tops = exact_lines(target, (0, 1), picture)
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
-    image = (
-        col.heat_image(picture.q, picture.grid.box) if target.dim == 2 and frame.method.family != "particles" else None
-    )
+    heat = target.dim == 2 and frame.method.family != "particles"
+    image = col.heat_image(picture.q, picture.grid.box) if heat else None
     areas = exact_areas(target, (0, 1), picture)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
@@ -364,16 +339,13 @@ class DifferenceScene(OverPosterior):
     name = "difference"
     title = "Where they differ"
     shows_theta = pairs = False
+    seen = staticmethod(lambda x, y: (x, y))
     order = 15
     legend = {"exact": "exact posterior (blue: q too low)", "approximate": "approximation (orange: too high)"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """In one and two dimensions, where the exact posterior is known."""
         return "reals" in target.offers and target.planar is not None
-
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """The target's box; of curves as high as the exact density."""
-        return square(target.view_box) if target.dim > 1 else super().ranges(target, pair, top)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The image, and the lines of both."""

@@ -10,9 +10,10 @@ from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
 from pmdviz.metrics.predictive import points_of
+from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
 from pmdviz.scenes.data_columns import evenly, widened
-from pmdviz.scenes.stage import Pair, Ranges, Scene
+from pmdviz.scenes.stage import Pair, Scene, bare_axes
 from pmdviz.streams import stream
 from pmdviz.targets import Target
 
@@ -46,18 +47,13 @@ class BandScene(Scene):
         """To regressions of one input."""
         return target.predicts == "number" and len(target.input_names) == 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
-        """Where the data are."""
-        x, y = target.inputs(target.data_rows)[:, 0], target.outcomes(target.data_rows)
-        return widened(x, BAND_MARGIN), widened(y, BAND_MARGIN)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The names of input and outcome."""
-        return target.input_names[0], col.outcome_name(target)
-
-    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
-        """Of the input and the outcome."""
-        return col.original_units(target, target.input_names[0]), col.original_units(target, col.outcome_name(target))
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
+        """Where the data are, by the names of input and outcome."""
+        names = target.input_names[0], target.tables[0].columns[-1] if target.tables else "y"  # the last is the outcome
+        places = target.inputs(target.data_rows)[:, 0], target.outcomes(target.data_rows)
+        spans = (widened(values, BAND_MARGIN) for values in places)
+        x, y = (Axis(n, *span, **col.original_units(target, n)) for n, span in zip(names, spans, strict=True))
+        return x, y
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two bands, the true function, data and rug."""
@@ -179,20 +175,13 @@ class DecisionLinesScene(Scene):
         """To classifiers of two inputs or more."""
         return target.predicts == "class" and len(target.input_names) > 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """A square that holds the data."""
-        return _square(target.inputs(target.data_rows))
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The inputs' names."""
         first, second, *others = target.input_names
-        where = "their means" if col.original_units(target, second) != col.AS_GIVEN else "0"
-        return first, f"{second} ({len(others)} other inputs at {where})" if others else second
-
-    def units(self, target: Target, pair: Pair) -> tuple[col.Units, col.Units]:
-        """Of the first two inputs."""
-        first, second = (col.original_units(target, name) for name in target.input_names[:2])
-        return first, second
+        across, up = (col.original_units(target, name) for name in (first, second))
+        more = f" ({len(others)} other inputs at {'their means' if up else '0'})" if others else ""
+        reach = _reach(target.inputs(target.data_rows))
+        return Axis(first, -reach, reach, **across), Axis(f"{second}{more}", -reach, reach, **up)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Lines, data, and the predictive probability."""
@@ -227,15 +216,11 @@ class ClassMapScene(Scene):
         """To classifiers whose latent function is integrated out, of two features or more."""
         return hasattr(target, "chances") and len(target.feature_names) > 1
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """A square that holds the rows."""
-        return _square(target.features)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """The features' names."""
         first, second, *others = target.feature_names
-        rest = f" ({len(others)} other features at their means)" if others else ""
-        return f"{first}, in sds", f"{second}, in sds{rest}"
+        rest, reach = f" ({len(others)} other features at their means)" if others else "", _reach(target.features)
+        return Axis(f"{first}, in sds", -reach, reach), Axis(f"{second}, in sds{rest}", -reach, reach)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Lines, rows, and the chance of class 1."""
@@ -247,10 +232,9 @@ class ClassMapScene(Scene):
         return _classes(span, axis, chances[-1:], chances[:-1], chances[:-1].mean(axis=0), dots)
 
 
-def _square(inputs: np.ndarray) -> Ranges:
-    """Ends of both axes, which hold the first two inputs of all rows."""
-    reach = MARGIN * float(np.abs(inputs[:, :2]).max())
-    return (-reach, reach), (-reach, reach)
+def _reach(inputs: np.ndarray) -> float:
+    """The end of both axes, which hold the first two inputs of all rows."""
+    return MARGIN * float(np.abs(inputs[:, :2]).max())
 
 
 def _plane(span: tuple[float, float], side: int, dim: int) -> tuple[np.ndarray, np.ndarray]:
@@ -265,12 +249,7 @@ def _some(rows: np.ndarray, number: int) -> np.ndarray:
 
 
 def _classes(
-    span: tuple[float, float],
-    axis: np.ndarray,
-    exact: np.ndarray | None,
-    lines: np.ndarray,
-    mean: np.ndarray,
-    data: tuple[np.ndarray, np.ndarray],
+    span: col.Span, axis: np.ndarray, exact: np.ndarray | None, lines: np.ndarray, mean: np.ndarray, data: col.Two
 ) -> col.StageColumns:
     """The picture of chances (n, side, side) of the exact mean and of draws, their mean, and inputs with a class."""
     x, one = data
@@ -305,28 +284,19 @@ class HiddenPathScene(Scene):
     name = "hidden_path"
     title = "Hidden path"
     order = 3
-    legend = {
-        "prior": "true path",
-        "exact": "exact median, 5 and 95 %",
-        "approximate": "approximate median, 5 and 95 %",
-    }
+    legend = dict(prior="true path", exact="exact median, 5 and 95 %", approximate="approximate median, 5 and 95 %")
 
     def applies(self, target: Target, method: Method) -> bool:
         """To targets with a path."""
         return hasattr(target, "path_columns")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """All times, and room around the exact band."""
         band = _exact_band(target)["y"]
         low, high = float(np.nanmin(band)), float(np.nanmax(band))
         room = ROOM * (high - low) or 1.0
-        count = len(_times(target))
-        side = 0.01 * target.num_data if count > 1 else 1.0
-        return (1 - side, target.num_data + side), (low - room, high + room)
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """Time, and what the target calls its path."""
-        return "t", target.path_title
+        side = 0.01 * target.num_data if len(_times(target)) > 1 else 1.0
+        return Axis("t", 1 - side, target.num_data + side), Axis(target.path_title, low - room, high + room)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Two bands and the true path."""
@@ -389,20 +359,16 @@ class ReportedScene(Scene):
     name = "reported"
     title = "Parameters"
     order = 4
-    numbered = False
     legend = {"exact": "exact", "approximate": "approximate"}
 
     def applies(self, target: Target, method: Method) -> bool:
         """To targets with quantities of their own."""
         return hasattr(target, "reported")
 
-    def ranges(self, target: Target, pair: Pair, top: float) -> Ranges:
+    def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """All tiles."""
-        return _tiling(target).ranges
-
-    def axis_labels(self, target: Target, pair: Pair) -> tuple[str, str]:
-        """What stands along the axes of a tile."""
-        return f"{', '.join(target.reported_names)}: mean ± sd", "marginal densities"
+        words = f"{', '.join(target.reported_names)}: mean ± sd", "marginal densities"
+        return bare_axes(words, _tiling(target).ranges)
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Curves, and words over and under them."""
