@@ -28,7 +28,7 @@ LARGEST_EXACT = 4096  # observations up to which the exact process is computed; 
 MEDIAN_OF = 1000  # inputs between which the median distance is taken
 
 
-class SparseOptions(options.TargetOptions):
+class SparseOptions(options.DataOptions):
     """Options of targets with inducing inputs.
 
     approximation: FITC: the variance that the inducing inputs leave open is added to each data point's noise. DTC: it
@@ -223,7 +223,6 @@ class SparseGPOptions(SparseOptions):
     dim = Whole(128, (1, 512), label="Inducing inputs M")
     num_data = options.data_points(2048, most=20_000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
-    data_seed = options.DATA_SEED
 
 
 class SparseGP(GaussianProcess[SparseGPOptions]):
@@ -286,7 +285,6 @@ class SongYearsOptions(SparseOptions):
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
     num_data = options.data_points(2000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH.at(1.0), NOISE_VARIANCE.at(0.01)
-    data_seed = options.DATA_SEED
 
 
 class SongYears(GaussianProcess[SongYearsOptions]):

@@ -28,7 +28,7 @@ OF_BANANA = "One column of numbers: each is an observation x, θ₁ + b θ₂² 
 BANANA_TABLE = options.TableForm(OF_BANANA)
 
 
-class BananaOptions(options.TargetOptions):
+class BananaOptions(options.DataOptions):
     """Options of `banana`. Beyond the bounds the ridge would be too thin for the exact posterior's grid.
 
     sigma_x: Standard deviation of each observation. The ridge is σₓ/√N wide.
@@ -44,7 +44,6 @@ class BananaOptions(options.TargetOptions):
     prior_sd = options.prior_sd(bounds=(0.25, 1.5))
     theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=options.ONLY_SIMULATED)
     theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Banana(GaussianPrior[BananaOptions]):
@@ -120,7 +119,7 @@ REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
-class Bimodal1DOptions(options.TargetOptions):
+class Bimodal1DOptions(options.DataOptions):
     """Options of `bimodal1d`.
 
     sigma_x: Standard deviation of each observation around θ².
@@ -132,7 +131,6 @@ class Bimodal1DOptions(options.TargetOptions):
     sigma_x = options.noise(3.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
     theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
@@ -199,7 +197,7 @@ OF_COORDINATES = "A column of numbers for each coordinate of θ: a row is one x.
 GAUSSIAN_TABLE = options.TableForm(OF_COORDINATES, most=100, dim_beyond=0)
 
 
-class GaussianOptions(options.TargetOptions):
+class GaussianOptions(options.DataOptions):
     """Options of `gaussian`.
 
     dim: Number of parameters.
@@ -213,7 +211,6 @@ class GaussianOptions(options.TargetOptions):
     sigma_x = options.noise(2.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
     theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Gaussian(GaussianPrior[GaussianOptions]):
@@ -295,7 +292,7 @@ OF_FEATURES = "Columns of features, then one of numbers y. The first weight is t
 LINEAR_TABLE = options.TableForm(OF_FEATURES, most=199, outcome="number", dim_beyond=1)
 
 
-class LinearOptions(options.TargetOptions):
+class LinearOptions(options.DataOptions):
     """Options of `linear`.
 
     dim: Number of regression weights.
@@ -309,7 +306,6 @@ class LinearOptions(options.TargetOptions):
     sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
     correlation = Real(0.5, "[0, 1)", label="Correlation of features", only_if=options.ONLY_SIMULATED)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
-    data_seed = options.DATA_SEED
 
 
 class Linear(GaussianPrior[LinearOptions]):

@@ -19,7 +19,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
-from pmdviz.targets.options import DATA_SEED, TableForm, TargetOptions, data_source
+from pmdviz.targets.options import DataOptions, TableForm, data_source
 from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
@@ -37,7 +37,7 @@ UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
 TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
 
 
-class StochasticVolatilityOptions(TargetOptions):
+class StochasticVolatilityOptions(DataOptions):
     """Options of `stochastic_volatility`.
 
     data: Simulated from the model, daily returns of the S&P 500 in percent, or a table. The returns come with package
@@ -58,7 +58,6 @@ class StochasticVolatilityOptions(TargetOptions):
     shock = Real(0.5, (0.01, 5), (0.05, 1), "True σ", only_if=("data", "simulated"))
     factors = Choice("three", {"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"}, "Mean field")
     mean_update = Choice("derived", UPDATES_OF_MU, "Mean-field update of μ", only_if=("factors", "three"))
-    data_seed = DATA_SEED
 
 
 class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
