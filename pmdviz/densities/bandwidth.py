@@ -3,8 +3,6 @@
 Every rule is a pure function of the particles and weights: metrics and pictures never consume random numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter

@@ -8,8 +8,6 @@ the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN
 every net against the mean net (Algorithm 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple

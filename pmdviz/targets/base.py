@@ -110,7 +110,7 @@ class Target(Generic[Own]):
 
     tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
-    data: Array | None
+    data: Array | None = None
     view_box: Box
     scale: Array
     parameter_names: Sequence[str]

@@ -3,8 +3,6 @@
 A person's own model as a target: plain functions, checked when the target is made.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pkgutil

@@ -3,8 +3,6 @@
 What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TypeVar

@@ -3,8 +3,6 @@
 Bayesian logistic regression; the posterior is judged by draws of four long Hamiltonian chains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -5,8 +5,6 @@ A net of weights -1 and 1 with hidden units of -1 and 1, which tells classes apa
 The usual data, handwritten digits, come with scikit-learn; without it the target is left out.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from math import lgamma

@@ -3,8 +3,6 @@
 A posterior along a bent ridge: no ellipse fits it, and no coordinate can be learned without the other.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple

@@ -1,12 +1,10 @@
 """Stochastic volatility: returns whose log variance is a hidden autoregression; a parameter and a path to infer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
 from pmdviz.targets.options import DataOptions, TableForm, data_source
+from pmdviz.targets.rows import folder_of
 from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
@@ -322,14 +321,8 @@ def read_returns(source: str, form: TableForm, count: int) -> Array:
 @cache
 def closings() -> Array:
     """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
-    package = find_spec("inference_gym")
-    if package is None or not package.submodule_search_locations:
-        raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
-    spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return np.asarray(module.CLOSING_PRICES, float)
+    path = folder_of("inference_gym", SP500, "returns") / CLOSINGS
+    return np.asarray(run_path(str(path))["CLOSING_PRICES"], float)
 
 
 def _of_file(source: str, form: TableForm) -> Array:

@@ -3,8 +3,6 @@
 Documents as sparse word counts: drawn from a model, of a package, or from a person's file; some are held out.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from math import lgamma
