@@ -306,8 +306,7 @@ def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: f
         centres[inside] = mean + np.sqrt(1 - h * h) * (particles[inside] - mean)
     covariances = np.array([covariance for _, covariance in found])
     if shape.shared:
-        shares = np.bincount(shape.labels, weights)
-        covariances[:] = np.einsum("k,kij->ij", shares, covariances)
+        covariances[:] = np.einsum("k,kij->ij", np.bincount(shape.labels, weights), covariances)
     return ShapedDensity(particles, log_weights, shape.labels, centres, beyond * h * _factors(covariances), few, shape)
 
 

@@ -316,7 +316,7 @@ def _linear_pulls(theta, rows, sigma, out):
 
 
 class LinearModel(GaussianModel):
-    """The model in compiled code; the sd is that of y."""
+    """The model in compiled code, with the noise of y."""
 
 
 def _linear_log_joint(model, theta, x):

@@ -93,8 +93,7 @@ class Proposal(NamedTuple):
     def at(self, points: Array, log_prior: Array) -> tuple[Array, Array]:
         """log q (n,), in nats, and each component's share in it (n, K), at points (n, d) of known log prior (n,)."""
         rest = np.log(self.defensive) + log_prior if self.defensive > 0 else np.full(len(points), -np.inf)
-        log_shares = np.log1p(-self.defensive) + self.log_shares
-        return component_shares(points, log_shares, self.means, self.sds, rest)
+        return component_shares(points, np.log1p(-self.defensive) + self.log_shares, self.means, self.sds, rest)
 
     def density(self) -> GaussianMixture | DiagonalDensity:
         """The Gaussians alone, as fitted to the target."""
@@ -159,8 +158,7 @@ def chi2(
     log_sds = np.log(proposal.sds / unit) - step[:, 1 + d :]
     sds = unit * np.exp(np.clip(log_sds, NARROWEST, WIDEST))
     means = proposal.means - unit * step[:, 1 : 1 + d]
-    changed = Proposal(normalise(proposal.log_shares - step[:, 0]), means, sds, proposal.defensive)
-    return changed, (first, second)
+    return Proposal(normalise(proposal.log_shares - step[:, 0]), means, sds, proposal.defensive), (first, second)
 
 
 def chi2_gradient(

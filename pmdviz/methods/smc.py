@@ -312,8 +312,7 @@ class Tempering(weighting.SmoothedMethod):
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
-        done = state.enough and state.moves >= max(state.enough, knobs.num_moves)
-        return "β = 1 reached" if done else ""
+        return "β = 1 reached" if state.enough and state.moves >= max(state.enough, knobs.num_moves) else ""
 
     def unfinished(self, state: TemperingState, knobs: TemperingKnobs) -> str:
         """That β is below 1."""
@@ -512,8 +511,7 @@ class ParticleLDA(Once):
     def init(self, rng: Rng, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
         """No words yet: the prior of the topics in every particle."""
         m, documents = knobs.num_particles, target.documents(target.data_rows[:0])
-        natural = np.full((m, *documents.shape), documents.beta)
-        return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
+        return ParticleLDAState(np.full((m, *documents.shape), documents.beta), weighting.equal(m), 0.0, 0, 0)
 
     def step(self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs) -> Stepped:
         """Resample where the ESS is low, then read the documents of the batch."""

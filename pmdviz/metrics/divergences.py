@@ -155,8 +155,7 @@ def picture(density: Density, exact: Exact | None, view_box: Box) -> DensitiesOn
     """
     grid, resolved = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
     limit = CELLS_PER_SD / grid.side
-    shown = density if resolved else density.widened(limit, grid.extent)
-    return _on(grid, shown, exact, resolved)
+    return _on(grid, density if resolved else density.widened(limit, grid.extent), exact, resolved)
 
 
 def panels(density: Density, exact: Exact) -> list[DensitiesOnGrid] | None:
@@ -418,8 +417,7 @@ class Modes:
             inside = labels != NOWHERE
             limit = CELLS_PER_SD / grid.side
             wide = density if density.narrowest(grid.extent) >= limit else density.widened(limit, grid.extent)
-            values = wide.on_grid(grid)[inside] * grid.cell_volume
-            found += np.bincount(labels[inside], values, len(found))
+            found += np.bincount(labels[inside], wide.on_grid(grid)[inside] * grid.cell_volume, len(found))
         return [float(mass) for mass in found / max(1.0, found.sum() * (1 + ROUNDING))]
 
 

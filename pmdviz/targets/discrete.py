@@ -151,8 +151,7 @@ class Ising(FairSigns[IsingOptions]):
         self.offsets = o.field_sd * np.random.default_rng(o.target_seed).standard_normal(size * size)
         # `param` takes its time over each look at an option, and a run asks at every step
         self._model = size, o.coupling, o.field, self.offsets, o.boundary == "closed"
-        names = [f"s[{r + 1},{c + 1}]" for r in range(size) for c in range(size)]
-        self.in_space((size, size), names)
+        self.in_space((size, size), [f"s[{r + 1},{c + 1}]" for r in range(size) for c in range(size)])
 
     @property
     def no_reference(self) -> str:

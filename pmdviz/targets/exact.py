@@ -210,8 +210,7 @@ def find_modes(target: Target) -> GaussianMixture | None:
         return None
     starts = target.sample_prior(stream("modes"), num_starts)
     with np.errstate(all="ignore"):
-        gaussians = [*_climbed(target, starts / target.scale)]
-        return _mixture_of(gaussians, target.scale)
+        return _mixture_of([*_climbed(target, starts / target.scale)], target.scale)
 
 
 def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
@@ -437,14 +436,13 @@ def _curvature_cov(log_p: Callable[[Array], Array], cells: Cells, cov: Array) ->
 
     At the edge of the support, without curvature, it is `cov`.
     """
-    peak, steps = cells.centres[cells.values.argmax()], np.diag(cells.width)
-    precision = np.empty_like(cov)
-    for i, a in enumerate(steps):
-        for j, b in enumerate(steps):
-            values = log_p(np.array([peak + a + b, peak + a - b, peak - a + b, peak - a - b]))
-            if not np.isfinite(values).all():
-                return cov
-            precision[i, j] = -(values[0] - values[1] - values[2] + values[3]) / (4 * cells.width[i] * cells.width[j])
+    peak, steps, d = cells.centres[cells.values.argmax()], np.diag(cells.width), len(cov)
+    a, b = steps[:, None], steps
+    ends = np.array([peak + a + b, peak + a - b, peak - a + b, peak - a - b])  # (4, d, d, d)
+    values = log_p(ends.reshape(-1, d)).reshape(4, d, d)
+    if not np.isfinite(values).all():
+        return cov
+    precision = -(values[0] - values[1] - values[2] + values[3]) / (4 * np.outer(cells.width, cells.width))
     eigenvalues, vectors = np.linalg.eigh(precision)
     widest = np.max([high - low for low, high in cells.box])
     return (vectors / np.maximum(eigenvalues, 1.0 / widest**2)) @ vectors.T

@@ -121,8 +121,7 @@ class GaussianProcess(GaussianPrior[Sparse]):
 
     def conditionals(self, rng: Rng, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
-        number = min(self.dim, self.num_data)
-        rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
+        rows = np.stack([rng.permutation(self.num_data)[: min(self.dim, self.num_data)] for _ in range(m)])
         inputs = self._scaled(self.data_rows[rows][:, :, :-1])
         return self._prior_at(inputs, gaussian_processes.factorised(inputs))
 

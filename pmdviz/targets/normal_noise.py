@@ -150,8 +150,7 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         self.prior_sd = o.prior_sd
         if o.data == options.SIMULATED:
-            rng = np.random.default_rng(o.data_seed)
-            self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
+            self.data = o.theta**2 + o.sigma_x * np.random.default_rng(o.data_seed).standard_normal(o.num_data)
             self.prior_frame(o.theta)
         else:
             self.data = options.divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
@@ -233,8 +232,7 @@ class Gaussian(GaussianPrior[GaussianOptions]):
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
         if o.data == options.SIMULATED:
-            rng = np.random.default_rng(o.data_seed)
-            self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
+            self.data = self._simulate(np.random.default_rng(o.data_seed), np.full(o.dim, o.theta), o.num_data)
             self.prior_frame(o.theta)
         else:
             self.data = options.divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]

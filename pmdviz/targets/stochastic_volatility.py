@@ -17,7 +17,6 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
-from pmdviz.targets.options import DataOptions, TableForm, data_source
 from pmdviz.targets.rows import folder_of
 from pmdviz.targets.space import Block, InBlocks, numbered
 
@@ -33,10 +32,12 @@ BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
 UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
-TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
+TABLE = options.TableForm(
+    "One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True
+)
 
 
-class StochasticVolatilityOptions(DataOptions):
+class StochasticVolatilityOptions(options.DataOptions):
     """Options of `stochastic_volatility`.
 
     data: Simulated from the model, daily returns of the S&P 500 in percent, or a table. The returns come with package
@@ -50,7 +51,7 @@ class StochasticVolatilityOptions(DataOptions):
         which it diverges.
     """
 
-    data = data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
+    data = options.data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
     num_data = Whole(500, (1, 2600), (20, 2500), "Length T", "returns", log=True)
     mean = Real(1.0, (-10, 10), label="True μ", only_if=("data", "simulated"))
     persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))
@@ -305,7 +306,7 @@ SP500 = "sp500"
 CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
 
 
-def read_returns(source: str, form: TableForm, count: int) -> Array:
+def read_returns(source: str, form: options.TableForm, count: int) -> Array:
     """The last `count` returns of a source, (count,), less their mean.
 
     Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
@@ -325,7 +326,7 @@ def closings() -> Array:
     return np.asarray(run_path(str(path))["CLOSING_PRICES"], float)
 
 
-def _of_file(source: str, form: TableForm) -> Array:
+def _of_file(source: str, form: options.TableForm) -> Array:
     found, table = content_of(source), np.asarray(options.rows_of(source, form).rows, float)
     first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
     width = len(found.columns) if isinstance(found, Cells) else table.shape[1]

@@ -19,7 +19,7 @@ from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets import exact
 from pmdviz.targets.base import GaussianPrior
-from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, OnGrids, normal_cdf
+from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, LogDensity, Normalised, OnGrids, normal_cdf
 from pmdviz.targets.options import Q0_MEAN, StartOptions, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
@@ -220,19 +220,13 @@ class Given(NamedTuple):
     log_mass: Array  # (n,): log of the unnormalised density of t, nats
 
 
-class GivenOne(exact.Normalised, OnGrids):
+class GivenOne(Normalised, OnGrids):
     """Moments, marginals and draws of points (t, x_1 .. x_k, u) that are Gaussian given t, by a sum over values of t.
 
     `log_p` is the unnormalised density, `box` holds its mass.
     """
 
-    def __init__(
-        self,
-        log_p: exact.LogDensity,
-        given: Callable[[Array], Given],
-        nodes: Array,
-        box: tuple[tuple[float, float], ...],
-    ) -> None:
+    def __init__(self, log_p: LogDensity, given: Callable[[Array], Given], nodes: Array, box: Box) -> None:
         super().__init__()
         self._log_p, self._given, self._nodes, self._known = log_p, given, nodes, given(nodes)
         self.box, self.boxes = box, (box,)
@@ -495,7 +489,7 @@ def _refused(why: str) -> InputError:
     return TypedDensityOptions.specs()["density"].refusal(why)
 
 
-def _grown(log_p: exact.LogDensity, box: Box) -> tuple[Box, Cells]:
+def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
     """The box doubled about its middle, in each coordinate, until its edges hold no mass; and the cells of the mass.
 
     Raises InputError where the mass goes on and on.

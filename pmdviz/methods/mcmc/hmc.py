@@ -12,8 +12,7 @@ from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
-from pmdviz.targets import Target
-from pmdviz.targets.base import IN_SILENCE
+from pmdviz.targets.base import IN_SILENCE, Target
 
 # How chains that accept or reject find their step: dual averaging towards a share of accepted proposals.
 
@@ -45,7 +44,7 @@ def tune_knob(step: str) -> KnobSpec[bool]:
 
 
 class TunedKnobs(ChainKnobs):
-    """The knobs of a chain whose step may be tuned: a subclass has `tune`, and says which knob is the step without it."""
+    """The knobs of a chain whose step may be tuned: a subclass has `tune`, and names the step without it."""
 
     tune: bool
     step_knob: ClassVar[str] = "time_step"

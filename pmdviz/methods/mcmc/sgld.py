@@ -95,8 +95,7 @@ class SGLD(BatchMethod, Chain):
         if target.model is None:
             moved = position(state) + drift + push
         check_reach(moved, target, step_size, batch)
-        info = info_of(step_size, len(batch), drift, push)
-        return appended(state, moved[None]), info
+        return appended(state, moved[None]), info_of(step_size, len(batch), drift, push)
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
         """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""

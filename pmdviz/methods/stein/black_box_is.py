@@ -66,8 +66,7 @@ def proposed(rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> Array:
     """m draws (m, d) of the proposal."""
     if knobs.proposal == "q0":
         return weighting.prior_draws(rng, target, knobs.num_particles)[0]
-    noise = rng.standard_normal((knobs.num_particles, target.dim))
-    return knobs.proposal_mean + knobs.proposal_sd * noise
+    return knobs.proposal_mean + knobs.proposal_sd * rng.standard_normal((knobs.num_particles, target.dim))
 
 
 def log_proposal(points: Array, target: Target, knobs: BlackBoxISKnobs) -> Array:

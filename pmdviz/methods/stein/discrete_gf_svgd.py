@@ -429,8 +429,7 @@ def weighted_force(x: Array, scores: Array, weights: Array, factor: float) -> tu
 
 def distinct(particles: Array) -> int:
     """How many different states there are among particles (m, d), by a fixed random projection of them."""
-    along = np.einsum("ij,j->i", particles, _direction(particles.shape[1]))
-    return len(np.unique(along))
+    return len(np.unique(np.einsum("ij,j->i", particles, _direction(particles.shape[1]))))
 
 
 @lru_cache(maxsize=64)

@@ -286,8 +286,7 @@ def weighted(state: SteinISState, target: Target, batch: Array, knobs: SteinISKn
     inside = log_prior > -np.inf
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
-    deciding = log_w[m:] if state.num_pilots else log_w[:m]
-    share, terms = stein.ess_share(deciding), dict[str, Array]()
+    share, terms = stein.ess_share(log_w[m:] if state.num_pilots else log_w[:m]), dict[str, Array]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
         log_weights = weighting.normalised(log_w[:m], state.points, batch)
