@@ -6,7 +6,7 @@ import sys
 
 import numpy as np
 
-from pmdviz.targets.without_data import HIDDEN, SIDE, Weights, log_normal, logits_of, probability
+from pmdviz.targets.without_data import HIDDEN, SIDE, Weights, log_standard, logits_of, probability
 
 NUM_IMAGES, BLUR, BRIGHTEST = 1000, 1.5, 0.95  # images, sd of a spot in pixels, probability that its middle is 1
 NODES, REACH = 24, 3.0  # of the grid of z: in each coordinate, and up to there
@@ -27,7 +27,7 @@ def trained(steps: int = STEPS, seed: int = 0) -> Weights:
     first, second = [np.zeros_like(part) for part in made], [np.zeros_like(part) for part in made]
     for step in range(1, steps + 1):
         hidden, logits = logits_of(made, z)
-        given = images @ logits.T - np.logaddexp(0, logits).sum(axis=1) + log_normal(z)  # (images, nodes)
+        given = images @ logits.T - np.logaddexp(0, logits).sum(axis=1) + log_standard(z)  # (images, nodes)
         share = np.exp(given - given.max(axis=1, keepdims=True))
         share /= share.sum(axis=1, keepdims=True)
         slope = share.T @ images - share.sum(axis=0)[:, None] * probability(logits)  # by the logits, (nodes, pixels)

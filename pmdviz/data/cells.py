@@ -179,9 +179,7 @@ class _Lines:
         given = SEPARATOR.fullmatch(sample[0][1]) if sample else None
         sample = sample[1:] if given else sample
         if not sample:
-            raise InputError(
-                "the table is empty; expected rows of numbers, such as 'height,weight' and '170,65' below it"
-            )
+            raise InputError("the table is empty; give rows of numbers, such as 'height,weight' and '170,65' below it")
         texts = [text for _, text in sample]
         self.delimiter = given[1] if given else _delimiter(texts)
         (head, taken), *rest = _split(texts, self.delimiter)
@@ -230,9 +228,8 @@ class _Lines:
                     raise too_long()
                 count, inside = self._count(line)
                 if not inside and count != self._width:
-                    raise InputError(
-                        f"line {number:,} has {count} cells, and the first has {self._width}; make them equal"
-                    )
+                    words = f"{count} cells, and the first has {self._width}; make them equal"
+                    raise InputError(f"line {number:,} has {words}")
             yield line
 
     def _count(self, line: str) -> tuple[int, bool]:
@@ -259,9 +256,8 @@ class _Lines:
                 try:
                     line = text.readline(LONGEST_LINE)
                 except UnicodeDecodeError:
-                    raise InputError(
-                        "this is not text: it begins like UTF-16, and the rest is not UTF-16; save it as UTF-8"
-                    ) from None
+                    words = "it begins like UTF-16, and the rest is not UTF-16; save it as UTF-8"
+                    raise InputError(f"this is not text: {words}") from None
                 if not line:
                     return
                 size += len(line)
@@ -332,9 +328,8 @@ def _frame(lines: _Lines) -> pd.DataFrame:
         )  # fmt: skip
     except pd.errors.ParserError as error:
         if "EOF inside string" in str(error):
-            raise InputError(
-                f"the quote that opens in line {lines.numbers[-1]:,} does not close; add the closing quote"
-            ) from None
+            opened = f"{lines.numbers[-1]:,}"
+            raise InputError(f"the quote that opens in line {opened} does not close; add the closing quote") from None
         raise InputError(f"it cannot be read as a table: {' '.join(str(error).split())[:120]}") from None
 
 

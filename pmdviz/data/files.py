@@ -50,14 +50,10 @@ class _Type:
     """A type of number, by its code."""
 
     def __init__(self, code: str | bytes, *_: bool) -> None:
-        self.code = _text(code)
+        self.code = code.decode("latin-1") if isinstance(code, bytes) else code
 
     def __setstate__(self, state: tuple) -> None:
         pass
-
-
-def _text(value: str | bytes) -> str:
-    return value.decode("latin-1") if isinstance(value, bytes) else value
 
 
 class _Unpickler(pickle.Unpickler):
@@ -231,10 +227,9 @@ def parse_ldac(path: Path) -> Documents:
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         found, pairs = LDAC.fullmatch(text), [pair.split(":") for pair in text.split()[1:]]
         if not found or int(found[1]) != len(pairs) or len({int(word) for word, _ in pairs}) < len(pairs):
-            raise InputError(
-                f"file {shown(str(path))} has in line {number:,} no document: write the number of different words, "
-                f"then word:count for each, as in '2 0:1 7:3'; got {shown(text[:60])}"
-            )
+            form = "write the number of different words, then word:count for each, as in '2 0:1 7:3'"
+            where = f"file {shown(str(path))} has in line {number:,} no document"
+            raise InputError(f"{where}: {form}; got {shown(text[:60])}")
         table = np.array(pairs, dtype=float).reshape(-1, 2)
         table = table[np.argsort(table[:, 0])]
         documents.append((table[:, 0].astype(np.int64), table[:, 1]))
@@ -270,7 +265,7 @@ FORMATS: dict[str, Reader] = {
 
 SUFFIXES_IN_WORDS = f"{', '.join([*FORMATS][:-1])} or {[*FORMATS][-1]}"
 PINNED = re.compile(rf"(.+)#([0-9a-f]{{{DIGITS}}})")
-BLOCK, ROWS_CHECKED = 1 << 20, 10_000
+ROWS_CHECKED = 10_000
 
 Content = np.ndarray | Documents | Cells | Table
 _read: dict[str, Content] = {}  # by the pinned name
@@ -303,14 +298,11 @@ def pinned(text: str) -> str:
         if text in _read or held(text) is not None:
             return text
         if _forbidden and PINNED.fullmatch(text):
-            raise InputError(
-                f"the data {shown(_split(text)[0])} are not here: a link holds data up to 2 kB; open the run's JSON "
-                "file, or bring the table again"
-            )
+            words = "a link holds data up to 2 kB; open the run's JSON file, or bring the table again"
+            raise InputError(f"the data {shown(_split(text)[0])} are not here: {words}")
         if _forbidden:
-            raise InputError(
-                f"a served page cannot read files; use pmdviz.run, pmdviz.Lab or the command line; got {shown(text)}"
-            )
+            words = "use pmdviz.run, pmdviz.Lab or the command line"
+            raise InputError(f"a served page cannot read files; {words}; got {shown(text)}")
         return _pin(*_split(text))
 
 
@@ -356,10 +348,8 @@ def _pin(path: str, wanted: str) -> str:
             table = hold(path, cells.names, np.column_stack([column.numbers for column in cells.columns]))
             digits, found = (wanted, table) if table.digits == wanted else (digits, None)
     if wanted and digits != wanted:
-        raise InputError(
-            f"file {shown(path)} has changed since the recipe was made (SHA-256 {digits}, then {wanted}); restore that "
-            "version, or make a new recipe"
-        )
+        words = f"(SHA-256 {digits}, then {wanted}); restore that version, or make a new recipe"
+        raise InputError(f"file {shown(path)} has changed since the recipe was made {words}")
     name = f"{path}#{digits}"
     if name not in _read:
         found = _parsed(path) if found is None else found
@@ -375,14 +365,12 @@ def _digest(path: str) -> str:
             if file.stat().st_size > MOST_BYTES:
                 raise too_large(f"file {shown(path)} has")
             with file.open("rb") as content:
-                while block := content.read(BLOCK):
-                    found.update(block)
+                hashlib.file_digest(content, lambda: found)
         return found.hexdigest()[:DIGITS]
     except OSError as error:
         where = "" if error.filename is None or Path(error.filename) == _files(path)[0] else f" ({error.filename})"
-        raise InputError(
-            f"file {shown(path)} cannot be read: {error.strerror or error}{where}; the path starts from {os.getcwd()}"
-        ) from None
+        words = f"{error.strerror or error}{where}; the path starts from {os.getcwd()}"
+        raise InputError(f"file {shown(path)} cannot be read: {words}") from None
 
 
 def _files(path: str) -> list[Path]:
@@ -396,22 +384,17 @@ def _parsed(path: str) -> np.ndarray | Documents | Cells:
     except InputError:
         raise
     except MemoryError:
-        raise InputError(
-            f"file {shown(path)} does not fit into the memory of this machine; take a part of it"
-        ) from None
+        raise InputError(f"file {shown(path)} does not fit into this machine's memory; take a part of it") from None
     except (ValueError, OSError, EOFError) as error:
         words = (str(error).splitlines() or ["it is cut off"])[0]
-        raise InputError(
-            f"file {shown(path)} holds no table of numbers: {words}; give a row per line, such as 1.5,0"
-        ) from None
+        words = f"holds no table of numbers: {words}; give a row per line, such as 1.5,0"
+        raise InputError(f"file {shown(path)} {words}") from None
 
 
 def too_small(path: str, table: np.ndarray) -> InputError:
     """The refusal of a table with less than two rows or columns."""
-    return InputError(
-        f"file {shown(path)} must hold a table of numbers, at least 2 rows and 2 columns; "
-        f"it holds {table.dtype} of shape {table.shape}"
-    )
+    words = f"at least 2 rows and 2 columns; it holds {table.dtype} of shape {table.shape}"
+    return InputError(f"file {shown(path)} must hold a table of numbers, {words}")
 
 
 def _checked(path: str, table: np.ndarray) -> np.ndarray:

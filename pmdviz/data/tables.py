@@ -91,16 +91,14 @@ def hold(
     made = Table(file_name(name), safe_names(columns), rows, origin, units)
     if not np.isfinite(rows).all():
         row, column = np.argwhere(~np.isfinite(rows))[0]
-        raise InputError(
-            f"row {row + 1:,} of column {shown(made.columns[column], 40)} is not a finite number; correct it"
-        )
+        where = f"row {row + 1:,} of column {shown(made.columns[column], 40)}"
+        raise InputError(f"{where} is not a finite number; correct it")
     rows.flags.writeable = False
     if len(rows) > MOST_ROWS:
         raise too_long()
     if len(made.text) > MOST_HELD:
-        raise InputError(
-            f"a table may have {MOST_HELD:,} bytes as text; this one has {len(made.text):,}: keep fewer rows or columns"
-        )
+        words = f"this one has {len(made.text):,}: keep fewer rows or columns"
+        raise InputError(f"a table may have {MOST_HELD:,} bytes as text; {words}")
     with _lock:
         found = _held.setdefault(made.pin, made)
         if found.origin is None and origin is not None:
@@ -198,9 +196,8 @@ def _unpacked(plain: Json) -> list[Table]:
         units = _read_units(given["units"], rows.shape[1]) if isinstance(given, Mapping) and "units" in given else ()
         table = hold(str(pin).partition("#")[0], cells.names, rows, units=units)
         if table.pin != pin:
-            raise InputError(
-                f"the data {shown(pin)} of the recipe were changed: their digits do not fit; open the original file"
-            )
+            words = "their digits do not fit; open the original file"
+            raise InputError(f"the data {shown(pin)} of the recipe were changed: {words}")
         tables.append(table)
     return tables
 

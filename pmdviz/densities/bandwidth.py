@@ -3,8 +3,6 @@
 Every rule is a pure function of the particles and weights: metrics and pictures never consume random numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cache
 from operator import attrgetter
@@ -308,8 +306,7 @@ def shaped_density(particles: Array, log_weights: Array, shape: Shape, factor: f
         centres[inside] = mean + np.sqrt(1 - h * h) * (particles[inside] - mean)
     covariances = np.array([covariance for _, covariance in found])
     if shape.shared:
-        shares = np.bincount(shape.labels, weights)
-        covariances[:] = np.einsum("k,kij->ij", shares, covariances)
+        covariances[:] = np.einsum("k,kij->ij", np.bincount(shape.labels, weights), covariances)
     return ShapedDensity(particles, log_weights, shape.labels, centres, beyond * h * _factors(covariances), few, shape)
 
 

@@ -3,8 +3,6 @@
 Source: Vehtari, Gelman, Simpson, Carpenter, Bürkner 2021.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from statistics import NormalDist
 

@@ -212,8 +212,7 @@ class KernelDensity(Weighted):
     @property
     def kernel_peak(self) -> float:
         """Density of one kernel at its centre."""
-        d = len(self.cholesky)
-        return float((2 * np.pi) ** (-d / 2) / np.prod(np.diag(self.cholesky)))
+        return float((2 * np.pi) ** (-len(self.cholesky) / 2) / np.prod(np.diag(self.cholesky)))
 
     def narrowest(self, unit: Array) -> float:
         """The kernel's smallest sd in any direction, coordinates divided by `unit` (d,)."""

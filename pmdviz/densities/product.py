@@ -277,9 +277,8 @@ class ProductDensity:
     def widened(self, smallest: float, unit: Array) -> ProductDensity:
         """Same density with kernels of at least `smallest` sd (coordinates divided by `unit`) in every direction."""
         pairs = zip(self.blocks, self.parts, strict=True)
-        return ProductDensity(
-            self.blocks, tuple(part.widened(smallest, unit[list(columns)]) for columns, part in pairs)
-        )
+        parts = tuple(part.widened(smallest, unit[list(columns)]) for columns, part in pairs)
+        return ProductDensity(self.blocks, parts)
 
     def marginals(self, coordinates: Sequence[int]) -> list[tuple[list[int], Density, list[int]]]:
         """The factors of a marginal of these coordinates: places among them, a block's density, its coordinates."""

@@ -128,9 +128,7 @@ def _leapfrog(model, data, theta, momentum, gradient, time_step, num_steps, unit
 
 
 @jit
-def _hamiltonian(
-    model, data, theta, value, gradient, momenta, lengths, uniforms, time_step, unit, reach, most, costs, out
-):
+def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms, step, unit, reach, most, costs, out):
     draws, num_gradients, chances, accepted, diverged = out
     end, slope, momentum, asked = theta.copy(), gradient.copy(), theta.copy(), 0
     for t in range(lengths.size):
@@ -140,7 +138,7 @@ def _hamiltonian(
         for k in range(theta.size):
             end[k], slope[k], momentum[k] = theta[k], gradient[k], momenta[t, k]
             energy += 0.5 * momentum[k] * momentum[k]
-        num_gradients[t], diverged[t] = _leapfrog(model, data, end, momentum, slope, time_step, lengths[t], unit, reach)
+        num_gradients[t], diverged[t] = _leapfrog(model, data, end, momentum, slope, step, lengths[t], unit, reach)
         chances[t], found = 0.0, -np.inf
         asked += num_gradients[t]
         if not diverged[t]:

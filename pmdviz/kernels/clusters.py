@@ -9,8 +9,8 @@ numbers.
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
+from pmdviz.kernels.factors import add_squares, dot, factorise
 from pmdviz.kernels.jit import DEFAULT, WarmUps, fast_jit, jit
-from pmdviz.kernels.loops import add_squares, dot, factorise
 from pmdviz.kernels.pool import run_blocks
 
 ROUNDS = 15  # of hard EM

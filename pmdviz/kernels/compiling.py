@@ -9,8 +9,6 @@ of their model: `warm_up_models()` yields models, and `warm_up_calls_on(model, d
 Targets and methods name the groups that they need.
 """
 
-from __future__ import annotations
-
 import json
 import logging
 import os

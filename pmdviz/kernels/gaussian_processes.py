@@ -8,8 +8,8 @@ Written out in tiles of 4 x 4, which stay in registers: without BLAS, whose last
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
+from pmdviz.kernels.factors import add_multiple, dot
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import by_rows, run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
@@ -75,12 +75,6 @@ def _take_off_four(t0, t1, t2, t3, x, y, z, w, factor, r, s):
         t3[k] -= d0 * p + d1 * q + d2 * u + d3 * v
 
 
-@fast_jit
-def _take_off(row, weight, solved):
-    for k in range(row.size):
-        row[k] -= weight * solved[k]
-
-
 @jit
 def forward(factor, columns):
     """columns <- L^-1 columns, (M, n), in place."""
@@ -95,7 +89,7 @@ def forward(factor, columns):
                 _take_off_four(t0, t1, t2, t3, x, y, z, w, factor, r, s)
         for q in range(r, min(r + 4, num)):
             for s in range(first, q):
-                _take_off(columns[q], factor[q, s], columns[s])
+                add_multiple(columns[s], -factor[q, s], columns[q])
             columns[q] /= factor[q, q]
 
 
@@ -492,7 +486,7 @@ def _newton(cov, y, f, factor, a):
         v[r] = (v[r] - dot(factor[r], v, r)) / factor[r, r]
     for r in range(n - 1, -1, -1):
         v[r] /= factor[r, r]
-        _subtract(v, v[r], factor[r], r)
+        add_multiple(factor[r], -v[r], v[:r])
         a[r] = b[r] - np.sqrt(_curvature(f[r])) * v[r]
 
 
@@ -505,12 +499,6 @@ def _height(cov, y, a, f):
         margin = y[r] * f[r]
         total += min(margin, 0.0) - np.log1p(np.exp(-abs(margin))) - 0.5 * a[r] * f[r]
     return total
-
-
-@fast_jit
-def _subtract(v, weight, row, n):
-    for s in range(n):
-        v[s] -= weight * row[s]
 
 
 @jit

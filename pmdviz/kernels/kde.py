@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, lower_triangle, matrix, plain, weighted_particles
+from pmdviz.kernels.factors import subtract_squares
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp_jit, fast_jit, in_dimensions, jit
-from pmdviz.kernels.loops import subtract_squares
 from pmdviz.kernels.pool import run_blocks
 
 TILE, SMALLER_TILE = 2048, 512  # particles at a time, up to three dimensions and beyond: they stay in the caches

@@ -12,8 +12,8 @@ import numpy as np
 from numba.extending import overload
 
 from pmdviz.kernels.checks import Array, plain
+from pmdviz.kernels.factors import dot
 from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.loops import dot
 from pmdviz.kernels.pool import Rows, by_rows
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
@@ -244,12 +244,8 @@ def _bimodal_pulls(theta, mean, precision):
     return out
 
 
-class BimodalModel(NamedTuple):
+class BimodalModel(GaussianModel):
     """The model in compiled code."""
-
-    prior_precision: float
-    num_data: float
-    sigma_x: float
 
 
 def _bimodal_log_joint(model, theta, x):
@@ -319,12 +315,8 @@ def _linear_pulls(theta, rows, sigma, out):
                 out[i, k] += pull * rows[n, k]
 
 
-class LinearModel(NamedTuple):
-    """The model in compiled code."""
-
-    prior_precision: float
-    num_data: float
-    sigma: float
+class LinearModel(GaussianModel):
+    """The model in compiled code, with the noise of y."""
 
 
 def _linear_log_joint(model, theta, x):
@@ -332,14 +324,14 @@ def _linear_log_joint(model, theta, x):
     for n in range(x.shape[0]):
         away = residual(x[n], theta)
         scatter += away * away
-    likelihood = normal_sum(scatter, x.shape[0], model.sigma)
+    likelihood = normal_sum(scatter, x.shape[0], model.sigma_x)
     return normal_prior(theta, model.prior_precision) + model.num_data / x.shape[0] * likelihood
 
 
 def _linear_gradient(model, theta, x, out):
     for k in range(theta.size):
         out[k] = -model.prior_precision * theta[k]
-    scale = model.num_data / x.shape[0] / (model.sigma * model.sigma)
+    scale = model.num_data / x.shape[0] / (model.sigma_x * model.sigma_x)
     for n in range(x.shape[0]):
         pull = scale * residual(x[n], theta)
         for k in range(theta.size):

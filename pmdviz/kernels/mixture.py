@@ -17,7 +17,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
-from pmdviz.kernels.pool import by_rows
+from pmdviz.kernels.pool import Rows, by_rows
 
 ROWS_PER_BLOCK = 512
 Pair = tuple[Callable[..., None], Callable[..., None]]
@@ -206,10 +206,8 @@ def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> M
 
 def _model_log_joint(model, theta, x):
     sums = 0.0
-    for start in range(0, x.size, DATA_PER_LOG):
-        total, product = _sums_over_data(
-            x[start : start + DATA_PER_LOG], theta[0], theta[0] + theta[1], model.constants
-        )
+    for n in range(0, x.size, DATA_PER_LOG):
+        total, product = _sums_over_data(x[n : n + DATA_PER_LOG], theta[0], theta[0] + theta[1], model.constants)
         sums += total * LN2 + np.log(product)
     sums -= x.size * np.log(model.sigma_x * np.sqrt(2.0 * np.pi))
     return normal_prior(theta, model.prior_precision) + model.num_data / x.size * sums
@@ -323,9 +321,7 @@ def component_shares(points: Array, log_weights: Array, means: Array, sds: Array
     return found
 
 
-def weighted_sums(
-    points: Array, means: Array, sds: Array, shares: Array, coefficients: Array
-) -> tuple[Array, Array, Array]:
+def weighted_sums(points: Array, means: Array, sds: Array, shares: Array, coefficients: Array) -> Rows:
     """sum_i c_i r_ik (K,), sum_i c_i r_ik z (K, d) and sum_i c_i r_ik z^2 (K, d), z = (x_i - mu_k) / s_k.
 
     For points (n, d), means and sds (K, d), shares r (n, K) and coefficients c (n,), which may be negative.

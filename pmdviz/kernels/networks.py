@@ -165,9 +165,7 @@ def _fitted(weights: Array, rows: Array, shape: LayeredShape, columns: int) -> t
     return gradient, fit
 
 
-def _by_nets_of_layers(
-    kernel: Callable[..., None], nets: Array, x: Array, given: tuple, out: tuple[Array, ...]
-) -> None:
+def _by_nets_of_layers(kernel: Callable, nets: Array, x: Array, given: tuple, out: tuple[Array, ...]) -> None:
     """One net a block; the inputs (F, n) of a tile of rows are contiguous in memory."""
     across = np.ascontiguousarray(x.T)
     by_rows(kernel, (finite(plain(nets), "weights"),), (across, *given), out, 1, float(nets.size) * len(x))

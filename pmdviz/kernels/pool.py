@@ -5,8 +5,6 @@ thread takes blocks too, so a busy pool costs nothing but the help it would have
 cannot deadlock. Helpers run at the priority of the thread that they help.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 import threading

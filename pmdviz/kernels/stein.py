@@ -6,8 +6,8 @@ import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.clusters import median_distance
+from pmdviz.kernels.factors import add_multiple, add_squares, dot, factorise, subtract_squares, sum_of
 from pmdviz.kernels.jit import LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
-from pmdviz.kernels.loops import add_squares, dot, factorise, subtract_squares, sum_of
 from pmdviz.kernels.pool import one_blas_thread, run_blocks
 
 # The force of Stein variational gradient descent on every particle, without a matrix of all pairs; a cheap median.
@@ -209,12 +209,6 @@ def _add_three(a, p, u, b, q, v, c, r, w, one, other):
         other[k] += u * a[k] + v * b[k] + w * c[k]
 
 
-@fast_jit
-def _add_one(a, p, out):
-    for k in range(out.size):
-        out[k] += p * a[k]
-
-
 @jit
 def _products(columns):
     """The products of the points i <= j with one another, (m, m); columns (d, m)."""
@@ -226,8 +220,8 @@ def _products(columns):
             a, b, c = columns[k, i:], columns[k + 1, i:], columns[k + 2, i:]
             _add_three(a, a[0], a[1], b, b[0], b[1], c, c[0], c[1], one, other)
         for k in range(dim - dim % 3, dim):
-            _add_one(columns[k, i:], columns[k, i], one)
-            _add_one(columns[k, i:], columns[k, i + 1], other)
+            add_multiple(columns[k, i:], columns[k, i], one)
+            add_multiple(columns[k, i:], columns[k, i + 1], other)
     if m % 2:
         for k in range(dim):
             out[m - 1, m - 1] += columns[k, m - 1] * columns[k, m - 1]
@@ -276,13 +270,13 @@ def _force(points, pulls, weights, squares, h):
                 a, b, c = pulls[j], pulls[j + 1], pulls[j + 2]
                 _add_three(a, row[j], more[j], b, row[j + 1], more[j + 1], c, row[j + 2], more[j + 2], one, other)
             for j in range(m - m % 3, m):
-                _add_one(pulls[j], row[j], one)
-                _add_one(pulls[j], more[j], other)
-            _add_one(points[i + 1], 2.0 / h * sum_of(more), other)
+                add_multiple(pulls[j], row[j], one)
+                add_multiple(pulls[j], more[j], other)
+            add_multiple(points[i + 1], 2.0 / h * sum_of(more), other)
         else:
             for j in range(m):
-                _add_one(pulls[j], row[j], one)
-        _add_one(points[i], 2.0 / h * sum_of(row), one)
+                add_multiple(pulls[j], row[j], one)
+        add_multiple(points[i], 2.0 / h * sum_of(row), one)
     return out
 
 

@@ -12,8 +12,8 @@ import math
 import numpy as np
 
 from pmdviz.kernels.checks import Array, plain
+from pmdviz.kernels.factors import sum_of
 from pmdviz.kernels.jit import WarmUps, jit
-from pmdviz.kernels.loops import sum_of
 from pmdviz.kernels.pool import by_rows
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)

@@ -1,7 +1,5 @@
 """Methods: the algorithms, in the file or folder of their family; a class put there appears in every menu."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from functools import cache

@@ -21,7 +21,7 @@ from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import base, optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.stein import leaders_width
-from pmdviz.methods.stein.svgd import KernelSurrogate
+from pmdviz.methods.stein.svgd import Surrogate, kernel_surrogate
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Work, total
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
@@ -180,19 +180,11 @@ def _chosen(old: Walkers, new: Walkers, accepted: Array, cost: Cost) -> Moved:
 
 # The knobs of every method on a ladder of temperatures.
 
-NUM_TEMPERATURES = Whole(
-    200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
-)
 PILOTS = 32  # walkers without weight by which the step is tuned
 
 
-LEAPFROG_DOC = """Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin
-proposal (MALA)."""
-LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True, doc=LEAPFROG_DOC)
-SANDWICH_DOC = """When β = 1 is reached, take independent draws from the posterior back down the ladder. Their
-weights bound log Z from above in the mean; the upward weights bound it from below. It
-needs a target with exact draws."""
-SANDWICH = Flag(False, "Sandwich", doc=SANDWICH_DOC)  # of methods whose ladder can be taken backwards
+LEAPFROG_STEPS = Whole(1, (1, 1000), (1, 30), "Leapfrog steps L", log=True, basic=True)
+SANDWICH = Flag(False, "Sandwich")  # of methods whose ladder can be taken backwards
 
 
 class LadderKnobs(weighting.SmoothingKnobs):
@@ -205,10 +197,16 @@ class LadderKnobs(weighting.SmoothingKnobs):
         proposals that is accepted sets the step of the next temperature. A step of all walkers is off by up to 20 %, at
         random. None: the given step at all of them.
     time_step: Length of one leapfrog step, or sd of a random walk's proposals; with pilots the first one.
+    leapfrog_steps: Leapfrog steps of a proposal, where the target has a gradient; with one it is a Langevin proposal
+        (MALA).
+    sandwich: When β = 1 is reached, take independent draws from the posterior back down the ladder. Their weights bound
+        log Z from above in the mean; the upward weights bound it from below. It needs a target with exact draws.
     """
 
     num_particles = weighting.NUM_PARTICLES.at(500)
-    num_temperatures = NUM_TEMPERATURES
+    num_temperatures = Whole(
+        200, (1, 100_000), (10, 2000), "Number of temperatures T", log=True, basic=True, acts="restart"
+    )
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", acts="restart")
     tuning = Choice("pilots", {"pilots": "by pilots", "none": "none"}, "Tuning of the step", acts="restart")
     time_step = Real(0.5, (1e-9, 1000), (0.001, 2), "Time step ε", "prior sd", log=True)
@@ -670,6 +668,6 @@ def langevin(rng: Rng, walkers: Walkers, at: Rung, groups: list[tuple[slice, sli
     return judged(log_u - gain, walkers, walkers._replace(points=points), at)
 
 
-def surrogate(centres: Array, log_p: Array) -> KernelSurrogate:
+def surrogate(centres: Array, log_p: Array) -> Surrogate:
     """sum_j p(x_j) exp(-|x - x_j|²/h) of centres (n, d) in prior sds with h = med²/(2 log(n + 1))  (0.88)."""
-    return KernelSurrogate(np.ascontiguousarray(centres), log_p - log_p.max(), leaders_width(centres, 1.0))
+    return kernel_surrogate(np.ascontiguousarray(centres), log_p - log_p.max(), leaders_width(centres, 1.0))

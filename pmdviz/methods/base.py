@@ -15,8 +15,7 @@ from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Value, documented, named_after
 from pmdviz.methods.step import BatchKnobs, Grammar, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
-from pmdviz.targets import Target
-from pmdviz.targets.base import OFFERS
+from pmdviz.targets.base import OFFERS, Target
 
 REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
 METHODS = MappingProxyType(REGISTERED)

@@ -1,7 +1,5 @@
 """Straight-through estimation (Hinton 2012): discrete weights forward, their gradient to real ones behind them."""
 
-from __future__ import annotations
-
 from importlib.util import find_spec
 from typing import NamedTuple
 
@@ -40,7 +38,7 @@ class StraightThroughKnobs(MethodKnobs):
         return Work(gradients=self.num_particles * self.rows(num_data))
 
 
-class StraightThroughState(NamedTuple):
+class TrainedState(NamedTuple):
     """Real points, the states nearest to them, each one's rows, and the optimiser's memory."""
 
     particles: Array  # (m, d) states
@@ -91,15 +89,15 @@ class StraightThrough(BatchMethod):
         """For 300 steps, each of which visits a batch for every point."""
         return STEPS * knobs.num_particles * min(knobs.batch_size, target.num_data)
 
-    def batch_size(self, state: StraightThroughState, knobs: StraightThroughKnobs, num_data: int) -> int:
+    def batch_size(self, state: TrainedState, knobs: StraightThroughKnobs, num_data: int) -> int:
         """All data are at hand, and each point takes its own rows."""
         return num_data
 
-    def batches(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
+    def batches(self, state: TrainedState, knobs: StraightThroughKnobs) -> str:
         """The points draw their own."""
         return "whole"
 
-    def init(self, rng: Rng, target: Target, knobs: StraightThroughKnobs) -> StraightThroughState:
+    def init(self, rng: Rng, target: Target, knobs: StraightThroughKnobs) -> TrainedState:
         """Uniform between the lowest value and the highest."""
         m, n = knobs.num_particles, target.num_data
         low, high = _ends(target)
@@ -107,11 +105,9 @@ class StraightThrough(BatchMethod):
         rows = rng.integers(n, size=(m, n)) if knobs.bootstrap else np.tile(np.arange(n), (m, 1))
         zeros = np.zeros(latent.shape)
         arrays = nearest(latent, target.states), weighting.equal(m), latent, rows, zeros, zeros.copy()
-        return StraightThroughState(*arrays, 0)
+        return TrainedState(*arrays, 0)
 
-    def step(
-        self, rng: Rng, state: StraightThroughState, target: Target, batch: Array, knobs: StraightThroughKnobs
-    ) -> Stepped:
+    def step(self, rng: Rng, state: TrainedState, target: Target, batch: Array, knobs: StraightThroughKnobs) -> Stepped:
         """One step of Adam for every point, along the gradient of a batch of its own."""
         t, size = state.iteration + 1, min(knobs.batch_size, target.num_data)
         m, n = state.rows.shape
@@ -130,19 +126,19 @@ class StraightThrough(BatchMethod):
         parts = optimisers.paced("adam", (state.first, second, t), eps, 1.0, lambda: {"gradient": gradient})
         terms = optimisers.clipped(parts, free, latent)
         info = StepInfo(Cost(m * size, 0, m * size), words, scalars=scalars, terms=terms, numbers={"ε": eps})
-        return StraightThroughState(*arrays, t), info
+        return TrainedState(*arrays, t), info
 
-    def points(self, state: StraightThroughState) -> Array:
+    def points(self, state: TrainedState) -> Array:
         """The real points, (m, d)."""
         return state.latent
 
-    def density(self, state: StraightThroughState, knobs: StraightThroughKnobs, target: Target) -> Points:
+    def density(self, state: TrainedState, knobs: StraightThroughKnobs, target: Target) -> Points:
         """The states."""
         return Points(state.particles, state.log_weights)
 
     caveat_is_of_q = False
 
-    def caveat(self, state: StraightThroughState, knobs: StraightThroughKnobs) -> str:
+    def caveat(self, state: TrainedState, knobs: StraightThroughKnobs) -> str:
         """That the spread of the points does not measure the uncertainty of the posterior."""
         if state.iteration == 0:
             return ""

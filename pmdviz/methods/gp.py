@@ -96,8 +96,7 @@ class SubsetGP(FunctionFit):
 
     def ended(self, state: GPState, knobs: SubsetGPKnobs, target: Target) -> str:
         """When the subset is full."""
-        full = state.seen >= min(knobs.subset_size, target.num_data)
-        return "the subset is full" if full else ""
+        return "the subset is full" if state.seen >= min(knobs.subset_size, target.num_data) else ""
 
     def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SubsetGPKnobs) -> Stepped:
         """Bayes' rule for the batch."""

@@ -17,17 +17,16 @@ from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import DEFAULT_BUDGET, Stepped, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.smc import OnePass
 from pmdviz.methods.step import BATCH_SIZE, Cost, Scalar, StepInfo, Term, Work
-from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, prior_draws
 from pmdviz.targets import Target
 
 
-class ImportanceKnobs(SmoothingKnobs):
+class ImportanceKnobs(weighting.SmoothingKnobs):
     """The knobs of `importance`.
 
     num_particles: Number of draws from the prior; they never move.
     """
 
-    num_particles = NUM_PARTICLES.at(1500)
+    num_particles = weighting.NUM_PARTICLES.at(1500)
     batch_size = BATCH_SIZE.at(10)
 
 
@@ -94,8 +93,7 @@ class Proposal(NamedTuple):
     def at(self, points: Array, log_prior: Array) -> tuple[Array, Array]:
         """log q (n,), in nats, and each component's share in it (n, K), at points (n, d) of known log prior (n,)."""
         rest = np.log(self.defensive) + log_prior if self.defensive > 0 else np.full(len(points), -np.inf)
-        log_shares = np.log1p(-self.defensive) + self.log_shares
-        return component_shares(points, log_shares, self.means, self.sds, rest)
+        return component_shares(points, np.log1p(-self.defensive) + self.log_shares, self.means, self.sds, rest)
 
     def density(self) -> GaussianMixture | DiagonalDensity:
         """The Gaussians alone, as fitted to the target."""
@@ -160,8 +158,7 @@ def chi2(
     log_sds = np.log(proposal.sds / unit) - step[:, 1 + d :]
     sds = unit * np.exp(np.clip(log_sds, NARROWEST, WIDEST))
     means = proposal.means - unit * step[:, 1 : 1 + d]
-    changed = Proposal(normalise(proposal.log_shares - step[:, 0]), means, sds, proposal.defensive)
-    return changed, (first, second)
+    return Proposal(normalise(proposal.log_shares - step[:, 0]), means, sds, proposal.defensive), (first, second)
 
 
 def chi2_gradient(
@@ -199,7 +196,7 @@ STEPS_OF_FEW_DATA = 100  # where they cost no more rows than other methods have
 BY_EM, BY_CHI2, NOT_DEFENSIVE = ("adaptation", "m_pmc"), ("adaptation", "chi2"), ("adaptation", {"chi2": 0.0})
 
 
-class AdaptiveISKnobs(SmoothingKnobs):
+class AdaptiveISKnobs(weighting.SmoothingKnobs):
     """The knobs of `adaptive_is`.
 
     adaptation: How the weighted draws change the mixture. Weighted EM: every component takes the share, mean and
@@ -216,7 +213,7 @@ class AdaptiveISKnobs(SmoothingKnobs):
 
     adaptation = Choice("m_pmc", {"m_pmc": "weighted EM (M-PMC)", "chi2": "gradient of χ²"}, "Adaptation")
     num_components = Whole(20, (1, 1000), (1, 200), "Components M", log=True, basic=True, acts="restart")
-    num_particles = NUM_PARTICLES.at(2000, acts="next step", default_by=("adaptation", {"m_pmc": 2000, "chi2": 200}))
+    num_particles = weighting.NUM_PARTICLES.at(2000, acts="next step", default_by=("adaptation", {"chi2": 200}))
     defensive = Real(0.02, "[0, 1)", (0, 0.2), "Defensive share δ", "share of the draws", default_by=NOT_DEFENSIVE)
     smallest_ess = Real(0.05, (0, 1), (0, 0.5), "Smallest ESS", "fraction of m", only_if=BY_EM)
     variance_floor = Real(0.02, (0, 1), (0, 0.2), "Variance floor", "× local variance", only_if=BY_EM)
@@ -246,7 +243,7 @@ class AdaptiveISState(NamedTuple):
 POWER, COMPONENTS = Scalar("power", "power of the weights"), Scalar("components", "effective components", "", True)
 
 
-class AdaptiveIS(SmoothedMethod):
+class AdaptiveIS(weighting.SmoothedMethod):
     """Adaptive importance sampling.
 
     short_title: Adaptive IS
@@ -292,8 +289,8 @@ class AdaptiveIS(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: AdaptiveISKnobs) -> AdaptiveISState:
         """m draws from the prior; components as wide as it around draws of their own."""
         m, M = knobs.num_particles, knobs.num_components
-        particles, _ = prior_draws(rng, target, m)
-        means, _ = prior_draws(rng, target, M)
+        particles, _ = weighting.prior_draws(rng, target, m)
+        means, _ = weighting.prior_draws(rng, target, M)
         moments = np.zeros((M, 2 * target.dim + 1)), np.zeros((M, 2 * target.dim + 1))
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
         return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)

@@ -8,8 +8,6 @@ the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN
 every net against the mean net (Algorithm 2).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import NamedTuple
@@ -64,8 +62,7 @@ class PMFVBKnobs(weighting.SmoothingKnobs):
 
     def work_on(self, target: Target) -> Work:
         """The same for as many blocks as the target has, but for those in closed form."""
-        moved = sum(not block.closed for block in blocks_of(target, self))
-        return self.work(target.num_data, moved)
+        return self.work(target.num_data, sum(not block.closed for block in blocks_of(target, self)))
 
 
 class PMFVBState(NamedTuple):
@@ -145,8 +142,7 @@ class PMFVB(Method):
             columns = block.columns
             if block.closed:
                 closed[block.name] = target.closed_form(block, particles, closed)
-                drawn = target.closed_draws(block, closed[block.name], rng, len(particles))
-                particles[:, columns] = drawn
+                particles[:, columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
                 continue
             others, own = others_of(rng, particles, block, blocks, knobs), particles[:, columns]
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)

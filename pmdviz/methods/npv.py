@@ -1,7 +1,5 @@
 """Nonparametric variational inference (Gershman, Hoffman, Blei 2012): a mixture of round Gaussians."""
 
-from __future__ import annotations
-
 import importlib.util
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """The No-U-Turn sampler (Hoffman, Gelman 2014) with multinomial draws from its trajectories (Betancourt 2017)."""
 
-from __future__ import annotations
-
 from functools import partial
 from operator import add
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """Step sizes, directions of Adam, AdaGrad and plain gradients, and what moves add up to."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -19,21 +17,23 @@ FIRST, SECOND, SMALLEST = 0.9, 0.99, 1e-8  # Adam's memories of the gradient and
 
 STEP_SIZE = Scalar("step_size", "step size", "", True)
 TEMPERATURE = Scalar("temperature", "inverse temperature β")
-ETA_DOC = "Numerator of the step size min(1, η/(n₀ + t^κ))."
-N0_DOC = "Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ))."
-KAPPA_DOC = "How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1."
-ETA = Real(1.0, "(0, 1_000_000]", (0.1, 100), "Step size η", log=True, basic=True, doc=ETA_DOC)
-N0 = Real(1.0, (0, 1_000_000), (0, 200), "Delay n₀", "steps", doc=N0_DOC)
-KAPPA = Real(1.0, "(0, 1]", (0.1, 1), "Decay exponent κ", doc=KAPPA_DOC)
 STEP_DECAY = Real(0.0, (0, 1), (0, 1), "Decay exponent κ", doc="How fast the step size η/t^κ falls; with 0 it stays.")
 
 
 class DecayingKnobs(MethodKnobs):
-    """A step size that decays: its defaults suit natural gradients of batches."""
+    """A step size that decays: its defaults suit natural gradients of batches.
 
-    eta = ETA.at(1.0)
-    n0 = N0.at(1.0)
-    kappa = KAPPA.at(0.5)
+    eta: Numerator of the step size min(1, η/(n₀ + t^κ)).
+    n0: Makes the first steps smaller: the step size is min(1, η/(n₀ + t^κ)).
+    kappa: How fast the step size min(1, η/(n₀ + t^κ)) decays. The Robbins-Monro conditions hold for 1/2 < κ ≤ 1.
+    """
+
+    eta = Real(1.0, "(0, 1_000_000]", (0.1, 100), "Step size η", log=True, basic=True)
+    n0 = Real(1.0, (0, 1_000_000), (0, 200), "Delay n₀", "steps")
+    kappa = Real(0.5, "(0, 1]", (0.1, 1), "Decay exponent κ")
+
+
+ETA, N0, KAPPA = DecayingKnobs.specs().values()
 
 
 def on_the_way(beta: float) -> str:

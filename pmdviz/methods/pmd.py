@@ -22,20 +22,7 @@ from pmdviz.kernels.resampling import largest_step
 from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.optimisers import DecayingKnobs
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, Term, Work, events
-from pmdviz.methods.weighting import (
-    ESS_THRESHOLD,
-    NUM_PARTICLES,
-    RESAMPLERS,
-    SMOOTHNESS,
-    SmoothedMethod,
-    SmoothingKnobs,
-    candidates_each,
-    children,
-    prior_draws,
-    smoothed,
-)
 from pmdviz.targets import Target
 from pmdviz.targets.space import Conditionals
 
@@ -79,10 +66,11 @@ GROWTHS = {"fixed": "none", "power": "as a power of t", "jump": "once, after ste
 SCHEDULES = {"decay": "decaying", "constant": "constant", "theorem6": "as in Theorem 6"}
 POSITIVE = "(0, 1_000_000_000]"
 REDRAWS, GROWS = ("policy", ("ess", "always", "until")), ("growth", ("power", "jump"))
+HAS_RATE = {"bandwidth_rule": ("local", "covariance"), "schedule": ("theorem6",)}
 BY_PROOF, HAS_T0, JUMPS = ("schedule", "theorem6"), {"policy": "until", "growth": "jump"}, ("policy", {"until": "jump"})
 
 
-class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
+class PMDKnobs(optimisers.DecayingKnobs, BatchKnobs, weighting.SmoothingKnobs):
     """The knobs of `pmd`.
 
     num_particles: Number of points that carry the approximation.
@@ -111,7 +99,7 @@ class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
     warm_start: The first pass makes plain Bayes updates in batches of 10; mirror descent starts with the second pass.
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="rejuvenation")
+    num_particles = weighting.NUM_PARTICLES.at(1500, acts="rejuvenation")
     schedule = Choice("decay", SCHEDULES, "Step-size schedule")
     eta = optimisers.ETA.at(2.0, only_if=("schedule", "decay"))
     n0 = optimisers.N0.at(20.0, only_if=("schedule", "decay"))
@@ -122,15 +110,15 @@ class PMDKnobs(DecayingKnobs, BatchKnobs, SmoothingKnobs):
     step_limit = Real(0.5, "[0, 1)", (0, 0.95), "Step limit", "fraction of the ESS")
     policy = Choice("ess", POLICIES, "Rejuvenation", basic=True)
     until = Whole(20, (1, 1_000_000), (1, 200), "Until step t₀", "steps", log=True, only_if=HAS_T0)
-    ess_threshold = ESS_THRESHOLD.at(0.5, only_if=("policy", "ess"))
+    ess_threshold = weighting.ESS_THRESHOLD.at(0.5, only_if=("policy", "ess"))
     draws = Choice("balanced", {"balanced": "evenly spread", "independent": "independent"}, "New particles")
-    resampler = Choice("systematic", {name: name for name in RESAMPLERS}, "Resampling")
+    resampler = Choice("systematic", {name: name for name in weighting.RESAMPLERS}, "Resampling")
     growth = Choice("fixed", GROWTHS, "Particle growth", acts="rejuvenation", only_if=REDRAWS, default_by=JUMPS)
     growth_exponent = Real(1.0, (0, 20), (0, 4), "Growth exponent ρ", acts="rejuvenation", only_if=("growth", "power"))
     most_particles = Whole(
         6000, (1, 100_000), (100, 50_000), "Maximum particles", log=True, acts="rejuvenation", only_if=GROWS
     )
-    smoothness = SMOOTHNESS.at(2.0, only_if={"bandwidth_rule": ("local", "covariance"), "schedule": "theorem6"})
+    smoothness = weighting.SMOOTHNESS.at(2.0, only_if=HAS_RATE)
     warm_start = Flag(False, "Warm start", acts="restart")
 
     def work(self, num_data: int) -> Work:
@@ -271,10 +259,10 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
     """New particles from the weighted KDE, and each one's parent, (m,): equal weights, `log_proposal` by the KDE."""
     t = state.next_step
     m = wanted_particles(t, knobs)
-    particles, parents = children(rng, density, m, knobs.draws, knobs.resampler)
+    particles, parents = weighting.children(rng, density, m, knobs.draws, knobs.resampler)
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
-    equal, each = weighting.equal(m), candidates_each(knobs.draws, m, target.dim)
+    equal, each = weighting.equal(m), weighting.candidates_each(knobs.draws, m, target.dim)
     drawn = state._replace(particles=particles, log_weights=equal, log_proposal=log_proposal, log_prior=log_prior)
     return drawn._replace(drawn_at=max(t, 1), each=each), parents
 
@@ -284,7 +272,7 @@ FROM_LIMITED = 0.1  # share of log q above which steps that went less far than p
 WARM_BATCH = 10  # rows per step in the first pass of a warm start
 
 
-class PMD(SmoothedMethod, BatchMethod):
+class PMD(weighting.SmoothedMethod, BatchMethod):
     """Particle Mirror Descent.
 
     short_title: PMD
@@ -327,9 +315,9 @@ class PMD(SmoothedMethod, BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: PMDKnobs) -> PMDState:
         """m draws from the prior, equally weighted."""
         m = wanted_particles(1, knobs)
-        particles, log_prior = prior_draws(rng, target, m, knobs.draws)
+        particles, log_prior = weighting.prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
-        each, none = candidates_each(knobs.draws, m, target.dim), target.data_rows[:0].copy()
+        each, none = weighting.candidates_each(knobs.draws, m, target.dim), target.data_rows[:0].copy()
         return PMDState(particles, weighting.equal(m), log_prior, log_prior, none, each, warm)
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
@@ -384,7 +372,7 @@ class PMD(SmoothedMethod, BatchMethod):
     ) -> Mapping[str, Density]:
         """The weighted KDE in the clusters of the last measured frame: to choose them takes as long as all else."""
         q = next(iter(last().values()))
-        return {"": smoothed(state.particles, state.log_weights, knobs, target.scale, state.each, q)}
+        return {"": weighting.smoothed(state.particles, state.log_weights, knobs, target.scale, state.each, q)}
 
     def unfinished(self, state: PMDState, knobs: PMDKnobs) -> str:
         """That the start still has a share of q, or that limited steps have."""
@@ -440,13 +428,13 @@ def _words(done: Step, warm: bool, batch: int, state: PMDState, reason: str) -> 
 ALONE = 2.0  # effective particles below which one of them decides
 
 
-class StructuredKnobs(DecayingKnobs, BatchKnobs):
+class StructuredKnobs(optimisers.DecayingKnobs, BatchKnobs):
     """The knobs of `structured_pmd`.
 
     num_particles: Sets of the unknowns that have no closed form. With many data one of them soon has all weight.
     """
 
-    num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
+    num_particles = weighting.NUM_PARTICLES.at(16, softbounds=(1, 200))
     batch_size = BATCH_SIZE.at(128)
 
 

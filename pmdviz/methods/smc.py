@@ -19,7 +19,6 @@ from pmdviz.knobs import Choice, Flag, Real, Whole
 from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_likelihood, checked_log_prior, usual_rows
 from pmdviz.methods.step import BATCH_SIZE, Cost, MethodKnobs, StepInfo, events
-from pmdviz.methods.weighting import ESS_THRESHOLD, KERNELS, NUM_PARTICLES, SmoothedMethod, SmoothingKnobs
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
@@ -71,7 +70,7 @@ class Once(BatchMethod[SeenState, OwnKnobs]):
 ONCE = "Bayes' rule for the rows of this batch: each observation counts once."
 
 
-class OnePass(SmoothedMethod, Once[OnePassState, OwnKnobs]):
+class OnePass(weighting.SmoothedMethod, Once[OnePassState, OwnKnobs]):
     """Every observation is visited once: log w <- log w + sum over the batch of log p(x | theta).
 
     log p(batch | data before it) is estimated by the log of the weighted mean of p(batch | theta), and log Z is the sum
@@ -127,7 +126,7 @@ def _words(state: OnePassState, batch: int, num_data: int, reason: str) -> str:
 JITTERS = {"isotropic": 0.1, "median": 0.05, "covariance": 0.35, "local": 0.85}
 
 
-class SMCKnobs(SmoothingKnobs):
+class SMCKnobs(weighting.SmoothingKnobs):
     """The knobs of `smc`; the jitter that moves the particles and the kernel that judges them are two things.
 
     num_particles: Number of points that carry the approximation.
@@ -139,10 +138,10 @@ class SMCKnobs(SmoothingKnobs):
         West 2001).
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="resampling")
+    num_particles = weighting.NUM_PARTICLES.at(1500, acts="resampling")
     batch_size = BATCH_SIZE.at(10)
-    ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
-    jitter_rule = Choice("local", {rule: KERNELS[rule] for rule in RULES}, "Jitter rule")
+    ess_threshold = weighting.ESS_THRESHOLD.at(0.5, basic=True)
+    jitter_rule = Choice("local", {rule: weighting.KERNELS[rule] for rule in RULES}, "Jitter rule")
     jitter = weighting.WIDTH.at(0.85, label="Jitter width", default_by=("jitter_rule", JITTERS))
     shrinkage = Flag(True, "Shrinkage")
 
@@ -219,7 +218,7 @@ MOVES_AT_ONE, MOST_AT_ONE = 30, 400  # times d: moves at β = 1 in the default b
 HALVINGS = 60  # of the interval that holds the next temperature: to the last bit
 
 
-class TemperingKnobs(SmoothingKnobs):
+class TemperingKnobs(weighting.SmoothingKnobs):
     """The knobs of `smc_mcmc`.
 
     num_particles: Number of points that carry the approximation.
@@ -234,13 +233,13 @@ class TemperingKnobs(SmoothingKnobs):
     move_scale: Length of the proposed moves, relative to the optimum for a Gaussian.
     """
 
-    num_particles = NUM_PARTICLES.at(1500, acts="resampling")
+    num_particles = weighting.NUM_PARTICLES.at(1500, acts="resampling")
     ladder = Choice("adaptive", {"adaptive": "adaptive", "fixed": "fixed in advance"}, "Temperatures")
-    ess_threshold = ESS_THRESHOLD.at(0.5, basic=True)
+    ess_threshold = weighting.ESS_THRESHOLD.at(0.5, basic=True)
     num_temperatures = Whole(10, (1, 1000), (1, 50), "Number of temperatures K", only_if=("ladder", "fixed"))
     power = Real(3.0, (0.1, 20), (1, 6), "Temperature exponent p", only_if=("ladder", "fixed"))
     num_moves = Whole(3, (1, 1000), (1, 20), "Moves per temperature", basic=True)
-    move_shape = Choice("local", {rule: KERNELS[rule] for rule in ("covariance", "local")}, "Move shape")
+    move_shape = Choice("local", {rule: weighting.KERNELS[rule] for rule in ("covariance", "local")}, "Move shape")
     move_scale = Real(0.6, "(0, 1000]", (0.1, 3), "Move length", "× 2.38/√d", log=True, basic=True)
 
 
@@ -261,7 +260,7 @@ class TemperingState(NamedTuple):
     log_z: float  # estimate of log of the mean of L^beta under the prior, nats
 
 
-class Tempering(SmoothedMethod):
+class Tempering(weighting.SmoothedMethod):
     """Tempered sequential Monte Carlo.
 
     short_title: Tempered SMC
@@ -313,8 +312,7 @@ class Tempering(SmoothedMethod):
 
     def ended(self, state: TemperingState, knobs: TemperingKnobs, target: Target) -> str:
         """At the posterior itself, after enough moves."""
-        done = state.enough and state.moves >= max(state.enough, knobs.num_moves)
-        return "β = 1 reached" if done else ""
+        return "β = 1 reached" if state.enough and state.moves >= max(state.enough, knobs.num_moves) else ""
 
     def unfinished(self, state: TemperingState, knobs: TemperingKnobs) -> str:
         """That β is below 1."""
@@ -466,9 +464,9 @@ class ParticleLDAKnobs(MethodKnobs):
     sweeps: How often the topics of a document's words are drawn again before the next document.
     """
 
-    num_particles = NUM_PARTICLES.at(16, softbounds=(1, 200))
+    num_particles = weighting.NUM_PARTICLES.at(16, softbounds=(1, 200))
     batch_size = BATCH_SIZE.at(100)
-    ess_threshold = ESS_THRESHOLD.at(0.5)
+    ess_threshold = weighting.ESS_THRESHOLD.at(0.5)
     sweeps = Whole(5, (0, 100), (0, 20), "Gibbs sweeps")
 
 
@@ -513,8 +511,7 @@ class ParticleLDA(Once):
     def init(self, rng: Rng, target: Target, knobs: ParticleLDAKnobs) -> ParticleLDAState:
         """No words yet: the prior of the topics in every particle."""
         m, documents = knobs.num_particles, target.documents(target.data_rows[:0])
-        natural = np.full((m, *documents.shape), documents.beta)
-        return ParticleLDAState(natural, weighting.equal(m), 0.0, 0, 0)
+        return ParticleLDAState(np.full((m, *documents.shape), documents.beta), weighting.equal(m), 0.0, 0, 0)
 
     def step(self, rng: Rng, state: ParticleLDAState, target: Target, batch: Array, knobs: ParticleLDAKnobs) -> Stepped:
         """Resample where the ESS is low, then read the documents of the batch."""

@@ -1,7 +1,5 @@
 """Variational inference: of topics, and with a Gaussian, by a bound in closed form or by reparametrised gradients."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple, TypeAlias, TypeVar
 
@@ -99,7 +97,7 @@ class OnlineVB(BatchMethod):
 # Stochastic variational inference with the bound of Jaakkola and Jordan: closed-form steps for logistic regression.
 
 
-AnyGaussian: TypeAlias = "JaakkolaJordanState | SVIState | GaussianVBState"
+AnyGaussian: TypeAlias = "BoundState | SVIState | GaussianVBState"
 
 
 class JaakkolaJordanKnobs(optimisers.DecayingKnobs, BatchKnobs):
@@ -110,7 +108,7 @@ class JaakkolaJordanKnobs(optimisers.DecayingKnobs, BatchKnobs):
     kappa = optimisers.KAPPA.at(1.0)
 
 
-class JaakkolaJordanState(NamedTuple):
+class BoundState(NamedTuple):
     """q = N(mean, L L'), by its natural parameters too."""
 
     linear: Array  # (d,) h = P mean
@@ -175,14 +173,12 @@ class JaakkolaJordan(GaussianFit):
     scalars = (optimisers.STEP_SIZE,)
     update = optimisers.mean_update("ρ", "S′", bound="b")
 
-    def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> JaakkolaJordanState:
+    def init(self, rng: Rng, target: Target, knobs: JaakkolaJordanKnobs) -> BoundState:
         """The prior, N(0, diag(scale^2))."""
         d = target.dim
-        return JaakkolaJordanState(np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale), 0)
+        return BoundState(np.zeros(d), np.diag(target.scale**-2.0), np.zeros(d), np.diag(target.scale), 0)
 
-    def step(
-        self, rng: Rng, state: JaakkolaJordanState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs
-    ) -> Stepped:
+    def step(self, rng: Rng, state: BoundState, target: Target, batch: Array, knobs: JaakkolaJordanKnobs) -> Stepped:
         """One natural step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
@@ -195,7 +191,7 @@ class JaakkolaJordan(GaussianFit):
         size = np.sqrt((factor**2).sum(axis=1).mean())
         words = f"step {rho:.3g} · batch of {len(batch):,} · mean of length {np.linalg.norm(mean):.3g} · sd {size:.3g}"
         before, pull = state.mean, state.mean / target.scale**2  # of the prior, with another sign
-        state = JaakkolaJordanState(linear, precision, mean, factor, t)
+        state = BoundState(linear, precision, mean, factor, t)
         terms = ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull)))
         cost, numbers = Cost(len(batch), len(batch)), {"ρ": rho, "N/B": target.num_data / len(batch)}
         return state, StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)

@@ -9,17 +9,7 @@ from typing import Protocol, Self, TypeVar
 
 import numpy as np
 
-from pmdviz.densities.bandwidth import (
-    PRIOR_FLOOR,
-    RULES,
-    SPREAD_FLOOR,
-    USUAL,
-    WIDEST,
-    chosen_shape,
-    shaped_density,
-    spread,
-    typical_distance,
-)
+from pmdviz.densities import bandwidth
 from pmdviz.densities.density import (
     Density,
     KernelDensity,
@@ -233,7 +223,7 @@ def covariance(particles: Array, weights: Array, scale: Array) -> Array:
 
 def covariance_floor(particles: Array, weights: Array, scale: Array) -> Array:
     """Diagonal (d, d) that makes a covariance of the particles invertible: 1e-8 of their variance, and a trace more."""
-    return np.diag((SPREAD_FLOOR * spread(particles, weights) + PRIOR_FLOOR * scale) ** 2)
+    return np.diag((bandwidth.SPREAD_FLOOR * bandwidth.spread(particles, weights) + bandwidth.PRIOR_FLOOR * scale) ** 2)
 
 
 def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -> tuple[Array, Array]:
@@ -292,7 +282,7 @@ class SmoothingKnobs(MethodKnobs):
 
     bandwidth_rule = Choice("shaped", KERNELS, "Bandwidth rule", acts="at once")
     bandwidth = WIDTH.at(1.0, label="Bandwidth h", unit=WIDTH_UNIT, acts="at once", default_by=BY_RULE)
-    smoothness = Real(USUAL, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=SCALED)
+    smoothness = Real(2.0, (0, 1000), (0, 6), "Smoothness β", acts="at once", only_if=SCALED)
 
 
 BANDWIDTH_RULE, BANDWIDTH, SMOOTHNESS = SmoothingKnobs.specs().values()
@@ -328,14 +318,14 @@ def smoothed(
         return _round(particles, log_weights, knobs, scale)
     if d > MANY and m < d + 2:
         if knobs.bandwidth_rule == "shaped":
-            width = min(chosen_shape(particles, weights, each).width * knobs.bandwidth, WIDEST)
+            width = min(bandwidth.chosen_shape(particles, weights, each).width * knobs.bandwidth, bandwidth.WIDEST)
             return few_density(particles, log_weights, width, scale)
         h = knobs.bandwidth * m ** (-1.0 / (d + 2 * knobs.smoothness))
         return replace(few_density(particles, log_weights, h, scale), centres=particles)
     if knobs.bandwidth_rule == "shaped":
-        shape = chosen_shape(particles, weights, each, _shape_near(old, particles, weights) if old else None)
-        return shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
-    rule = RULES[knobs.bandwidth_rule]
+        shape = bandwidth.chosen_shape(particles, weights, each, _shape_near(old, particles, weights) if old else None)
+        return bandwidth.shaped_density(particles, log_weights, shape, knobs.bandwidth, scale)
+    rule = bandwidth.RULES[knobs.bandwidth_rule]
     cholesky = rule(particles, weights, knobs.bandwidth, scale, knobs.smoothness)
     given = knobs.bandwidth_rule == "isotropic"  # a given width takes no shape
     return KernelDensity(particles, log_weights, cholesky, m < d + 2 and not given)
@@ -351,7 +341,7 @@ def _shape_near(last: Density, particles: Array, weights: Array) -> Shape | None
 def _round(particles: Array, log_weights: Array, knobs: SmoothingKnobs, scale: Array) -> DiagonalDensity:
     """Round kernels of the width that the rule `isotropic` or `median` gives."""
     (m, d), given = particles.shape, knobs.bandwidth_rule == "isotropic"
-    unit = 1.0 if given else typical_distance(particles, np.exp(log_weights), scale)
+    unit = 1.0 if given else bandwidth.typical_distance(particles, np.exp(log_weights), scale)
     sds = np.full(d, knobs.bandwidth * unit)
     return DiagonalDensity(particles, log_weights, particles, sds, m < d + 2 and not given)
 

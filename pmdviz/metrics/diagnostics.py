@@ -169,11 +169,9 @@ def _khat(frame: Frame) -> float | None:
 # Diagnostics of chains: R-hat and the bulk effective sample size, of the worst coordinate.
 
 
-def worst(
-    frame: Frame, diagnostic: Callable[[Array], float | None], of: Callable[[list[float]], float]
-) -> float | None:
-    """The worst (`of`: max or min) of what a diagnostic says of each coordinate; None where it has none of one."""
-    found = [diagnostic(coordinate) for coordinate in np.moveaxis(frame.chains, 2, 0)]
+def worst(frame: Frame, measure: Callable[[Array], float | None], of: Callable[[list[float]], float]) -> float | None:
+    """The worst (`of`: max or min) of what `measure` gives for each coordinate; None where it has none of one."""
+    found = [measure(coordinate) for coordinate in np.moveaxis(frame.chains, 2, 0)]
     known = [value for value in found if value is not None]
     return of(known) if len(known) == len(found) else None
 

@@ -72,8 +72,7 @@ def marginal_tv(density: Density, target: Target) -> float:
 
 def _edges(target: Target) -> Array:
     """Of the bins, (BINS - 1, d)."""
-    draws = target.reference().sample(stream("bins"), BIN_DRAWS)
-    return np.quantile(draws, np.arange(1, BINS) / BINS, axis=0)
+    return np.quantile(target.reference().sample(stream("bins"), BIN_DRAWS), np.arange(1, BINS) / BINS, axis=0)
 
 
 def units_of(frame: Frame) -> Array:

@@ -6,7 +6,6 @@ entropy = -E_p log q, all but TV in nats. q is never renormalised on the box.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from statistics import NormalDist
@@ -156,8 +155,7 @@ def picture(density: Density, exact: Exact | None, view_box: Box) -> DensitiesOn
     """
     grid, resolved = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
     limit = CELLS_PER_SD / grid.side
-    shown = density if resolved else density.widened(limit, grid.extent)
-    return _on(grid, shown, exact, resolved)
+    return _on(grid, density if resolved else density.widened(limit, grid.extent), exact, resolved)
 
 
 def panels(density: Density, exact: Exact) -> list[DensitiesOnGrid] | None:
@@ -219,7 +217,7 @@ def _extent(box: Box) -> Array:
     return np.array([high - low for low, high in box])
 
 
-class Divergences(Mapping[str, float | None]):
+class Divergences(dict[str, "float | None"]):
     """TV, both KLs, cross entropy and mass outside, on the grid that is drawn or on finer ones.
 
     What lies outside the grids enters too: of q the reverse KL, by points, which is None where the target's function
@@ -228,39 +226,31 @@ class Divergences(Mapping[str, float | None]):
     """
 
     def __init__(self, density: Density, exact: Exact, drawn: DensitiesOnGrid) -> None:
-        self._density, self._exact = density, exact
-        self._beyond: list[Grid] = []  # outside of which q has points that the reverse KL still lacks
         parts = [drawn] if drawn.resolved else panels(density, exact)
-        self._found: dict[str, float | None] = {}
         if parts is None:
-            self._found |= by_points(density, exact)
+            super().__init__(by_points(density, exact))
             return
         found = compare(*parts)
         cross_entropy, entropy = _outside_divergences(density, exact, drawn.grid) if drawn.resolved else (0.0, 0.0)
-        self._inside = found["kl_reverse"]
+        found["kl_forward"] += cross_entropy - entropy
+        found["cross_entropy"] += cross_entropy
         if found["mass_outside"] > NEGLIGIBLE:
-            self._beyond = [part.grid for part in parts]
-        self._found |= found
-        self._found["kl_forward"] = found["kl_forward"] + cross_entropy - entropy
-        self._found["cross_entropy"] = found["cross_entropy"] + cross_entropy
+            number = FEW_BEYOND if found["mass_outside"] < LITTLE else NUM_BEYOND
+            self._inside = found.pop("kl_reverse")
+            self._beyond = density, exact, [part.grid for part in parts], number
+        super().__init__(found)
 
-    def __getitem__(self, name: str) -> float | None:
-        if name == "kl_reverse" and self._beyond:
-            number = FEW_BEYOND if self._found["mass_outside"] < LITTLE else NUM_BEYOND
-            reverse = self._inside + reverse_outside(self._density, self._exact, self._beyond, number)
-            self._found[name], self._beyond = None if np.isnan(reverse) else reverse, []
-        return self._found[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._found)
-
-    def __len__(self) -> int:
-        return len(self._found)
+    def __missing__(self, name: str) -> float | None:
+        """The reverse KL, which waits."""
+        reverse = self._inside + reverse_outside(*self._beyond)
+        self[name] = None if np.isnan(reverse) else reverse
+        return self[name]
 
 
 def measure(density: Density, exact: Exact, drawn: DensitiesOnGrid) -> dict[str, float | None]:
     """All of `Divergences`."""
-    return dict(Divergences(density, exact, drawn))
+    found = Divergences(density, exact, drawn)
+    return {name: found[name] for name in NAMES}
 
 
 def by_points(density: Density, exact: Exact) -> dict[str, float | None]:
@@ -427,8 +417,7 @@ class Modes:
             inside = labels != NOWHERE
             limit = CELLS_PER_SD / grid.side
             wide = density if density.narrowest(grid.extent) >= limit else density.widened(limit, grid.extent)
-            values = wide.on_grid(grid)[inside] * grid.cell_volume
-            found += np.bincount(labels[inside], values, len(found))
+            found += np.bincount(labels[inside], wide.on_grid(grid)[inside] * grid.cell_volume, len(found))
         return [float(mass) for mass in found / max(1.0, found.sum() * (1 + ROUNDING))]
 
 
@@ -439,10 +428,9 @@ def modes(target: Target) -> Modes | None:
 
 
 def _found(exact: Exact) -> Modes:
-    narrowest = [(box, exact.narrowest(_extent(box))) for box in exact.boxes]
-    grids = tuple(
-        Grid(box, side_for(len(box), least, FINER_SIDES) or FINER_SIDES[len(box)][-1]) for box, least in narrowest
-    )
+    dim = len(exact.box)
+    sides = [side_for(dim, exact.narrowest(_extent(box)), FINER_SIDES) for box in exact.boxes]
+    grids = tuple(Grid(box, side or FINER_SIDES[dim][-1]) for box, side in zip(exact.boxes, sides, strict=True))
     values = [exact.on_grid(grid) for grid in grids]
     least = max(float(log_p.max()) for log_p in values) - NATS_BOXED
     basins = [watershed(log_p, least) for log_p in values]

@@ -6,8 +6,6 @@ with the `local` rule at the best factor c of a stated table; the mean over 16 s
 error. TV and forward KL each have their own best c.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -77,14 +75,12 @@ def floor(
         return _known[key]
 
 
-def _computed(
-    target: Target, num_particles: int, progress: Callable[[int], None], rule: str, each: int
-) -> Floor | None:
+def _computed(target: Target, m: int, progress: Callable[[int], None], rule: str, each: int) -> Floor | None:
     sets, done = dict[int, Callable[[float], Density]](), count(1)
     table = TABLES[rule]
 
     def draw(start: int, stop: int) -> None:
-        sets.update((k, _drawn(target, num_particles, k, rule, each)) for k in range(start, stop))
+        sets.update((k, _drawn(target, m, k, rule, each)) for k in range(start, stop))
 
     run_blocks(draw, NUM_SETS, 1, SETS_COST)
 

@@ -398,7 +398,6 @@ NEIGHBOUR = 3  # the k-th nearest
 MOST_COORDINATES = 10  # of a block: balls to a neighbour in more are so wide that the density is not level in them
 POINTS = 2000  # the entropy is of so many particles at most: 32 MB of distances
 COINCIDENT = 1e-13  # squared distance in sds: rounding alone
-EULER = 0.5772156649015329
 
 
 def knn_entropy(points: Array, k: int = NEIGHBOUR) -> float:
@@ -418,7 +417,8 @@ def knn_entropy(points: Array, k: int = NEIGHBOUR) -> float:
     if not (squared > COINCIDENT).all():
         return math.nan
     ball = 0.5 * d * math.log(math.pi) - math.lgamma(0.5 * d + 1)
-    return float(_psi(n) - _psi(k) + ball + 0.5 * d * np.log(squared).mean() + np.log(unit).sum())
+    between = math.fsum(1 / i for i in range(k, n))  # psi(n) - psi(k)
+    return float(between + ball + 0.5 * d * np.log(squared).mean() + np.log(unit).sum())
 
 
 def _has_blocks(target: Target, method: Method) -> bool:
@@ -434,11 +434,6 @@ def lower_bound(density: ProductDensity, target: Target) -> float:
         return math.nan
     entropies = [knn_entropy(np.ascontiguousarray(part.particles[:POINTS])) for part in density.parts]
     return float(target.log_joint(density.particles).mean() + sum(entropies))
-
-
-def _psi(n: int) -> float:
-    """The digamma function at n = 1, 2, ..."""
-    return -EULER + math.fsum(1 / i for i in range(1, n))
 
 
 @metric("elbo_knn", "lower bound (kNN entropy)", "nats", 36, _has_blocks, short="lower bound", ranks=False)

@@ -1,7 +1,5 @@
 """Targets: the posteriors to be found; a file put here appears in every menu by itself."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 from collections.abc import Mapping

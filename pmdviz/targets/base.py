@@ -110,7 +110,7 @@ class Target(Generic[Own]):
 
     tables: tuple[Table, ...]  # a person's own, which the options name
     dim: int
-    data: Array | None
+    data: Array | None = None
     view_box: Box
     scale: Array
     parameter_names: Sequence[str]
@@ -409,8 +409,7 @@ class Target(Generic[Own]):
 
         Of a target that offers "row_density" it integrates to one over the rows.
         """
-        each = [self.log_likelihood(theta, rows[k : k + 1]) for k in range(len(rows))]
-        return np.stack(each, axis=1)
+        return np.stack([self.log_likelihood(theta, rows[k : k + 1]) for k in range(len(rows))], axis=1)
 
     def inputs(self, rows: Array) -> Array:
         """The inputs of rows, (n, ...) -> (n, k), named by `input_names`."""

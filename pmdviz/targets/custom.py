@@ -3,8 +3,6 @@
 A person's own model as a target: plain functions, checked when the target is made.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import pkgutil
@@ -328,8 +326,7 @@ class CustomTarget(InBlocks, Target[Knobs]):
 
 
 def _digest(array: Array) -> str:
-    octets = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-    return hashlib.sha256(octets.data).hexdigest()[:16]
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()[:16]
 
 
 Argument = Rng | Array | int

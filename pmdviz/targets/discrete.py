@@ -3,8 +3,6 @@
 A handful of values with given probabilities: the smallest target there is, for methods on discrete states.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from pmdviz.kernels.checks import Array, Rng
@@ -153,9 +151,7 @@ class Ising(FairSigns[IsingOptions]):
         self.offsets = o.field_sd * np.random.default_rng(o.target_seed).standard_normal(size * size)
         # `param` takes its time over each look at an option, and a run asks at every step
         self._model = size, o.coupling, o.field, self.offsets, o.boundary == "closed"
-        names = [f"s[{r + 1},{c + 1}]" for r in range(size) for c in range(size)]
-        self.data = None
-        self.in_space((size, size), names)
+        self.in_space((size, size), [f"s[{r + 1},{c + 1}]" for r in range(size) for c in range(size)])
 
     @property
     def no_reference(self) -> str:
@@ -240,7 +236,6 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
         self.weights = o.weight_sd * rng.standard_normal((o.visible, o.hidden))
         bias_sd = o.bias_ratio * o.weight_sd
         self.visible_bias, self.hidden_bias = (bias_sd * rng.standard_normal(n) for n in (o.visible, o.hidden))
-        self.data = None
         self.in_space(_folded(o.visible), numbered("z", o.visible))
 
     @property

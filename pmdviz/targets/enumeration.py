@@ -234,8 +234,7 @@ def peak(target: Target) -> tuple[Array, Array]:
     theta = np.zeros(target.dim)
     height = float(target.log_joint(theta[None])[0])
     for _ in range(MAX_NEWTON):
-        precision = curvature(target, theta)
-        step = np.linalg.solve(precision, target.grad_log_joint(theta[None])[0])
+        step = np.linalg.solve(curvature(target, theta), target.grad_log_joint(theta[None])[0])
         while (found := float(target.log_joint((theta + step)[None])[0])) < height - SLACK:
             step = 0.5 * step
         theta, height = theta + step, found

@@ -125,23 +125,20 @@ def mode_boxes(cells: Cells) -> tuple[Box, ...]:
 
 
 def _groups(raster: Array) -> Array:
-    """Labels (n,) of the connected groups of places (n, d), diagonal neighbours included."""
-    places, which = np.unique(raster, axis=0, return_inverse=True)
-    numbers = {tuple(place): k for k, place in enumerate(places.tolist())}
-    around = np.array(np.meshgrid(*[[-1, 0, 1]] * raster.shape[1])).reshape(raster.shape[1], -1).T
-    labels, label = np.full(len(places), -1), 0
-    for start in range(len(places)):
-        if labels[start] >= 0:
-            continue
-        labels[start], waiting = label, [start]
-        while waiting:
-            for place in (places[waiting.pop()] + around).tolist():
-                k = numbers.get(tuple(place))
-                if k is not None and labels[k] < 0:
-                    labels[k] = label
-                    waiting.append(k)
-        label += 1
-    return labels[which.ravel()]
+    """Labels (n,) of the connected groups of places (n, d), diagonal neighbours included: each takes its least one."""
+    places = tuple(raster.T + 1)
+    labels = np.full((RASTER + 2,) * len(places), (RASTER + 2) ** len(places))
+    free = np.ones(labels.shape, bool)
+    free[places] = False
+    labels[places] = np.ravel_multi_index(places, labels.shape)
+    near = labels
+    while True:
+        for axis in range(labels.ndim):
+            near = np.minimum.reduce([near, np.roll(near, 1, axis), np.roll(near, -1, axis)])
+        near[free] = labels.size
+        if np.array_equal(near, labels):
+            return np.unique(labels[places], return_inverse=True)[1]
+        labels = near
 
 
 def merged(boxes: list[Box]) -> list[Box]:
@@ -213,8 +210,7 @@ def find_modes(target: Target) -> GaussianMixture | None:
         return None
     starts = target.sample_prior(stream("modes"), num_starts)
     with np.errstate(all="ignore"):
-        gaussians = [*_climbed(target, starts / target.scale)]
-        return _mixture_of(gaussians, target.scale)
+        return _mixture_of([*_climbed(target, starts / target.scale)], target.scale)
 
 
 def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
@@ -440,14 +436,13 @@ def _curvature_cov(log_p: Callable[[Array], Array], cells: Cells, cov: Array) ->
 
     At the edge of the support, without curvature, it is `cov`.
     """
-    peak, steps = cells.centres[cells.values.argmax()], np.diag(cells.width)
-    precision = np.empty_like(cov)
-    for i, a in enumerate(steps):
-        for j, b in enumerate(steps):
-            values = log_p(np.array([peak + a + b, peak + a - b, peak - a + b, peak - a - b]))
-            if not np.isfinite(values).all():
-                return cov
-            precision[i, j] = -(values[0] - values[1] - values[2] + values[3]) / (4 * cells.width[i] * cells.width[j])
+    peak, steps, d = cells.centres[cells.values.argmax()], np.diag(cells.width), len(cov)
+    a, b = steps[:, None], steps
+    ends = np.array([peak + a + b, peak + a - b, peak - a + b, peak - a - b])  # (4, d, d, d)
+    values = log_p(ends.reshape(-1, d)).reshape(4, d, d)
+    if not np.isfinite(values).all():
+        return cov
+    precision = -(values[0] - values[1] - values[2] + values[3]) / (4 * np.outer(cells.width, cells.width))
     eigenvalues, vectors = np.linalg.eigh(precision)
     widest = np.max([high - low for low, high in cells.box])
     return (vectors / np.maximum(eigenvalues, 1.0 / widest**2)) @ vectors.T

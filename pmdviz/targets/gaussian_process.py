@@ -3,8 +3,6 @@
 What Gaussian processes with inducing inputs have in common: the sparse model, and the exact process.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from typing import TypeVar
@@ -28,7 +26,7 @@ LARGEST_EXACT = 4096  # observations up to which the exact process is computed; 
 MEDIAN_OF = 1000  # inputs between which the median distance is taken
 
 
-class SparseOptions(options.TargetOptions):
+class SparseOptions(options.DataOptions):
     """Options of targets with inducing inputs.
 
     approximation: FITC: the variance that the inducing inputs leave open is added to each data point's noise. DTC: it
@@ -123,8 +121,7 @@ class GaussianProcess(GaussianPrior[Sparse]):
 
     def conditionals(self, rng: Rng, m: int) -> Conditionals:
         """Inducing inputs drawn from the data without replacement, and the prior of the function at them."""
-        number = min(self.dim, self.num_data)
-        rows = np.stack([rng.permutation(self.num_data)[:number] for _ in range(m)])
+        rows = np.stack([rng.permutation(self.num_data)[: min(self.dim, self.num_data)] for _ in range(m)])
         inputs = self._scaled(self.data_rows[rows][:, :, :-1])
         return self._prior_at(inputs, gaussian_processes.factorised(inputs))
 
@@ -223,7 +220,6 @@ class SparseGPOptions(SparseOptions):
     dim = Whole(128, (1, 512), label="Inducing inputs M")
     num_data = options.data_points(2048, most=20_000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
-    data_seed = options.DATA_SEED
 
 
 class SparseGP(GaussianProcess[SparseGPOptions]):
@@ -286,7 +282,6 @@ class SongYearsOptions(SparseOptions):
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
     num_data = options.data_points(2000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH.at(1.0), NOISE_VARIANCE.at(0.01)
-    data_seed = options.DATA_SEED
 
 
 class SongYears(GaussianProcess[SongYearsOptions]):

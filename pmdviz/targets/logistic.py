@@ -3,8 +3,6 @@
 Bayesian logistic regression; the posterior is judged by draws of four long Hamiltonian chains.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,7 +29,7 @@ LOGISTIC_TABLE = options.TableForm(
 )
 
 
-class LogisticOptions(options.TargetOptions):
+class LogisticOptions(options.DataOptions):
     """Options of `logistic`.
 
     data: Simulated from the model, images of two handwritten digits, or a file. The images are scikit-learn's, or the
@@ -49,7 +47,6 @@ class LogisticOptions(options.TargetOptions):
     truth = Choice("slopes", TRUTHS, "True weights", only_if=options.ONLY_SIMULATED)
     slope = Real(1.5, (0, 20), label="Length of the true slopes", only_if=("truth", "slopes"))
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = options.DATA_SEED
 
 
 class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
@@ -187,7 +184,7 @@ OF_INPUTS = "Columns of inputs, then one with the class."
 SOFTMAX_TABLE = options.TableForm(OF_INPUTS, most=options.ANY, outcome="classes", held_out=1)
 
 
-class SoftmaxOptions(options.TargetOptions):
+class SoftmaxOptions(options.DataOptions):
     """Options of `softmax`.
 
     data: Simulated from the model, images of the ten handwritten digits, or a file. The images are scikit-learn's, or
@@ -202,7 +199,6 @@ class SoftmaxOptions(options.TargetOptions):
     num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=options.ONLY_SIMULATED)
     num_inputs = Whole(2, (1, 1000), (1, 20), "Inputs F", log=True, only_if=options.ONLY_SIMULATED)
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
-    data_seed = options.DATA_SEED
 
 
 class Softmax(GaussianPrior[SoftmaxOptions]):

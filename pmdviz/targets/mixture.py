@@ -22,7 +22,7 @@ REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 TABLE = options.TableForm("One column of numbers: each is an observation x.")
 
 
-class MixtureOptions(options.TargetOptions):
+class MixtureOptions(options.DataOptions):
     """Options of `mixture`.
 
     sigma_x: Standard deviation of each component. With 1.5 and N = 400 the modes are well separated.
@@ -39,7 +39,6 @@ class MixtureOptions(options.TargetOptions):
     prior_sd = options.prior_sd(bounds=(0.05, 100), basic=True)
     theta1 = Real(1.0, (-5, 5), label="True θ₁", unit="units of x", only_if=options.ONLY_SIMULATED)
     theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Mixture(GaussianPrior[MixtureOptions]):
@@ -117,7 +116,7 @@ ARRANGEMENTS = {
 }
 
 
-class GmmOptions(options.TargetOptions):
+class GmmOptions(options.StartOptions):
     """Options of `gmm`.
 
     dim: Number of coordinates.
@@ -136,8 +135,6 @@ class GmmOptions(options.TargetOptions):
     spread = Real(3.0, (0, 50), (0, 10), "Spread of the means", "units of x")
     variance = Real(0.5, (0.01, 100), (0.05, 10), "Variance v", "(units of x)²", log=True)
     weights = Choice("equal", {"equal": "all equal", "random": "at random"}, "Weights")
-    q0_mean = options.Q0_MEAN
-    q0_sd = options.q0_sd(2.0)
     target_seed = options.target_seed(7, "the means and the weights, where they are random")
 
 
@@ -166,7 +163,7 @@ class Gmm(InBlocks, WithoutData[GmmOptions]):
             self.weights = rng.dirichlet(np.ones(o.num_components))
         self.log_weights = np.log(np.maximum(self.weights, np.finfo(float).tiny))
         reach = VIEW_SDS * o.variance**0.5
-        self.start_from(o.q0_mean, o.q0_sd, self.means.min(axis=0) - reach, self.means.max(axis=0) + reach)
+        self.start_from(self.means.min(axis=0) - reach, self.means.max(axis=0) + reach)
 
     def _means(self, rng: Rng) -> Array:
         o = self.options
@@ -197,7 +194,7 @@ WARPED_GMM_VIEW_SDS, BOX_SDS = 3.0, 8.0  # of a component of z
 NUM_CELLS = 100_000  # that hold the exact density: where it is bent most it is a thin ridge
 
 
-class WarpedGmmOptions(options.TargetOptions):
+class WarpedGmmOptions(options.StartOptions):
     """Options of `warped_gmm`.
 
     curvature: How much the mixture is bent; 0 gives three round components.
@@ -206,8 +203,7 @@ class WarpedGmmOptions(options.TargetOptions):
 
     curvature = Real(0.5, (-2, 2), label="Curvature c", unit="1 / units of x")
     variance = Real(0.3, (0.05, 2), log=True, label="Variance v", unit="(units of x)²")
-    q0_mean = options.Q0_MEAN
-    q0_sd = options.q0_sd(1.73)
+    q0_mean, q0_sd = options.Q0_MEAN, options.q0_sd(1.73)
 
 
 class WarpedGmm(WithoutData[WarpedGmmOptions]):
@@ -228,7 +224,7 @@ class WarpedGmm(WithoutData[WarpedGmmOptions]):
         """Nothing is drawn."""
         o, self.dim, self.parameter_names = self.options, 2, ("x₁", "x₂")
         self.means, self.log_weights = MEANS, np.full(len(MEANS), -np.log(len(MEANS)))
-        self.start_from(o.q0_mean, o.q0_sd, *_corners(o.curvature, WARPED_GMM_VIEW_SDS * o.variance**0.5))
+        self.start_from(*_corners(o.curvature, WARPED_GMM_VIEW_SDS * o.variance**0.5))
 
     def make_exact(self) -> WarpedExact:
         """Moments and draws in closed form, boxes by a grid."""
@@ -287,7 +283,7 @@ def _corners(bend: float, reach: float) -> tuple[Array, Array]:
 MAX_ENUMERATED = 14  # hidden units: 2^14 components
 
 
-class RbmOptions(options.TargetOptions):
+class RbmOptions(options.StartOptions):
     """Options of `rbm`.
 
     dim: Number of visible units, which are real numbers.
@@ -298,8 +294,6 @@ class RbmOptions(options.TargetOptions):
     dim = Whole(5, (1, 100), label="Dimension d")
     num_hidden = Whole(10, (1, 100), (1, MAX_ENUMERATED), "Hidden units")
     weight = Real(0.5, (0, 2), label="Size of the weights")
-    q0_mean = options.Q0_MEAN
-    q0_sd = options.q0_sd(2.0)
     target_seed = options.target_seed(0, "the weights and the biases")
 
     def check(self) -> None:
@@ -333,7 +327,7 @@ class Rbm(WithoutData[RbmOptions]):
         self.coupling = o.weight * (2.0 * rng.integers(2, size=(o.dim, o.num_hidden)) - 1.0)  # B
         self.visible_bias, self.hidden_bias = rng.standard_normal(o.dim), rng.standard_normal(o.num_hidden)
         reach = np.abs(self.coupling).sum(axis=1) + VIEW_SDS
-        self.start_from(o.q0_mean, o.q0_sd, self.visible_bias - reach, self.visible_bias + reach)
+        self.start_from(self.visible_bias - reach, self.visible_bias + reach)
 
     def make_exact(self) -> GaussianMixtureExact:
         """By a visit of every state of the hidden units."""

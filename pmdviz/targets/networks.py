@@ -5,8 +5,6 @@ A net of weights -1 and 1 with hidden units of -1 and 1, which tells classes apa
 The usual data, handwritten digits, come with scikit-learn; without it the target is left out.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from math import lgamma
@@ -18,13 +16,13 @@ from pmdviz.kernels import networks
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets.base import IN_SILENCE, FairSigns, Target
-from pmdviz.targets.options import ANY, DATA_SEED, TableForm, TargetOptions, data_points, data_source
+from pmdviz.targets.options import ANY, DataOptions, TableForm, data_points, data_source
 from pmdviz.targets.rows import curve, read_classes, read_regression
 
 BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
 
 
-class BinaryNetOptions(TargetOptions):
+class BinaryNetOptions(DataOptions):
     """Options of `binary_net`.
 
     data: Images of the ten handwritten digits, or a file. The images are scikit-learn's, or the 5,000 of MNIST in
@@ -42,7 +40,6 @@ class BinaryNetOptions(TargetOptions):
     hidden = Whole(32, (1, 1000), (4, 200), "Hidden units H", log=True)
     logit_scale = Real(3.0, (0.01, 100), (0.5, 10), "Scale of logits", log=True)
     steepness = Real(2.0, (0.01, 1000), (0.5, 20), "Steepness of relaxed units", log=True)
-    data_seed = DATA_SEED
 
 
 class BinaryNet(FairSigns[BinaryNetOptions]):
@@ -136,7 +133,7 @@ RESPONSES, CLASSES = {"real": "a number", "binary": "one of two classes"}, {"fai
 BULK = 0.998  # of the prior, in the view box
 
 
-class RegressionNetOptions(TargetOptions):
+class RegressionNetOptions(DataOptions):
     """Options of `regression_net`.
 
     data: A noisy curve with a gap, the paper's simulation study, tables of packages, or a table of yours. In the study
@@ -161,7 +158,6 @@ class RegressionNetOptions(TargetOptions):
     units = Choice("tanh", {"tanh": "tanh", "relu": "ReLU"}, "Hidden units are", default_by=("data", BY_RELU))
     scale_shape = Real(1.0, (0.1, 100), (0.5, 10), "Shape α₀ of τ", log=True)
     scale_rate = Real(0.01, (1e-6, 1e6), (1e-4, 10), "Rate β₀ of τ", "w²", log=True)
-    data_seed = DATA_SEED
 
 
 class RegressionNet(Target[RegressionNetOptions]):

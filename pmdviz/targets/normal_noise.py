@@ -3,8 +3,6 @@
 A posterior along a bent ridge: no ellipse fits it, and no coordinate can be learned without the other.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.util import find_spec
 from typing import NamedTuple
@@ -28,7 +26,7 @@ OF_BANANA = "One column of numbers: each is an observation x, θ₁ + b θ₂² 
 BANANA_TABLE = options.TableForm(OF_BANANA)
 
 
-class BananaOptions(options.TargetOptions):
+class BananaOptions(options.DataOptions):
     """Options of `banana`. Beyond the bounds the ridge would be too thin for the exact posterior's grid.
 
     sigma_x: Standard deviation of each observation. The ridge is σₓ/√N wide.
@@ -44,7 +42,6 @@ class BananaOptions(options.TargetOptions):
     prior_sd = options.prior_sd(bounds=(0.25, 1.5))
     theta1 = Real(0.5, (-2, 2), label="True θ₁", unit="units of x", only_if=options.ONLY_SIMULATED)
     theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Banana(GaussianPrior[BananaOptions]):
@@ -120,7 +117,7 @@ REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
 BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
-class Bimodal1DOptions(options.TargetOptions):
+class Bimodal1DOptions(options.DataOptions):
     """Options of `bimodal1d`.
 
     sigma_x: Standard deviation of each observation around θ².
@@ -132,7 +129,6 @@ class Bimodal1DOptions(options.TargetOptions):
     sigma_x = options.noise(3.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
     theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
@@ -154,8 +150,7 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
         self.prior_sd = o.prior_sd
         if o.data == options.SIMULATED:
-            rng = np.random.default_rng(o.data_seed)
-            self.data = o.theta**2 + o.sigma_x * rng.standard_normal(o.num_data)
+            self.data = o.theta**2 + o.sigma_x * np.random.default_rng(o.data_seed).standard_normal(o.num_data)
             self.prior_frame(o.theta)
         else:
             self.data = options.divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
@@ -199,7 +194,7 @@ OF_COORDINATES = "A column of numbers for each coordinate of θ: a row is one x.
 GAUSSIAN_TABLE = options.TableForm(OF_COORDINATES, most=100, dim_beyond=0)
 
 
-class GaussianOptions(options.TargetOptions):
+class GaussianOptions(options.DataOptions):
     """Options of `gaussian`.
 
     dim: Number of parameters.
@@ -213,7 +208,6 @@ class GaussianOptions(options.TargetOptions):
     sigma_x = options.noise(2.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
     theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.ONLY_SIMULATED)
-    data_seed = options.DATA_SEED
 
 
 class Gaussian(GaussianPrior[GaussianOptions]):
@@ -238,8 +232,7 @@ class Gaussian(GaussianPrior[GaussianOptions]):
         self.dim, self.prior_sd = o.dim, o.prior_sd
         self.parameter_names = numbered("θ", o.dim)
         if o.data == options.SIMULATED:
-            rng = np.random.default_rng(o.data_seed)
-            self.data = self._simulate(rng, np.full(o.dim, o.theta), o.num_data)
+            self.data = self._simulate(np.random.default_rng(o.data_seed), np.full(o.dim, o.theta), o.num_data)
             self.prior_frame(o.theta)
         else:
             self.data = options.divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]
@@ -295,7 +288,7 @@ OF_FEATURES = "Columns of features, then one of numbers y. The first weight is t
 LINEAR_TABLE = options.TableForm(OF_FEATURES, most=199, outcome="number", dim_beyond=1)
 
 
-class LinearOptions(options.TargetOptions):
+class LinearOptions(options.DataOptions):
     """Options of `linear`.
 
     dim: Number of regression weights.
@@ -309,7 +302,6 @@ class LinearOptions(options.TargetOptions):
     sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
     correlation = Real(0.5, "[0, 1)", label="Correlation of features", only_if=options.ONLY_SIMULATED)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
-    data_seed = options.DATA_SEED
 
 
 class Linear(GaussianPrior[LinearOptions]):

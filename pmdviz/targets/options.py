@@ -402,8 +402,13 @@ class TargetOptions(Knobs):
 
 
 ONLY_SIMULATED = "data", SIMULATED  # `only_if` of an option that matters to simulated data alone
-DATA_SEED = Whole(0, (0, 2**32 - 1), label="Data seed")
 Q0_MEAN = Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
+
+
+class DataOptions(TargetOptions):
+    """Options of a target whose data are drawn by a seed: its last one."""
+
+    data_seed = Whole(0, (0, 2**32 - 1), label="Data seed")
 
 
 def data_points(default: int, most: int = 100_000) -> KnobSpec[int]:
@@ -442,6 +447,12 @@ def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = Fa
 def q0_sd(default: float) -> KnobSpec[float]:
     """The sd of q0 in every coordinate."""
     return Real(default, (0.05, 100), (0.5, 10), "Sd of q₀", "units of x", log=True)
+
+
+class StartOptions(TargetOptions):
+    """Options of a target without data: its last ones."""
+
+    q0_mean, q0_sd = Q0_MEAN, q0_sd(2.0)
 
 
 def target_seed(default: int, what: str) -> KnobSpec[int]:

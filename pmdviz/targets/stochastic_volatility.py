@@ -1,12 +1,10 @@
 """Stochastic volatility: returns whose log variance is a hidden autoregression; a parameter and a path to infer."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
+from runpy import run_path
 
 import numpy as np
 
@@ -19,7 +17,7 @@ from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
 from pmdviz.targets.base import IN_SILENCE, Target
 from pmdviz.targets.exact import DrawsReference
-from pmdviz.targets.options import DATA_SEED, TableForm, TargetOptions, data_source
+from pmdviz.targets.rows import folder_of
 from pmdviz.targets.space import Block, InBlocks, numbered
 
 MU, LOG_S2, PSI, PATH = 0, 1, 2, 3  # places in theta; the path is from the last one on
@@ -34,10 +32,12 @@ BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
 UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
-TABLE = TableForm("One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True)
+TABLE = options.TableForm(
+    "One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True
+)
 
 
-class StochasticVolatilityOptions(TargetOptions):
+class StochasticVolatilityOptions(options.DataOptions):
     """Options of `stochastic_volatility`.
 
     data: Simulated from the model, daily returns of the S&P 500 in percent, or a table. The returns come with package
@@ -51,14 +51,13 @@ class StochasticVolatilityOptions(TargetOptions):
         which it diverges.
     """
 
-    data = data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
+    data = options.data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
     num_data = Whole(500, (1, 2600), (20, 2500), "Length T", "returns", log=True)
     mean = Real(1.0, (-10, 10), label="True μ", only_if=("data", "simulated"))
     persistence = Real(0.8, (-0.999, 0.999), (0, 0.99), "True φ", only_if=("data", "simulated"))
     shock = Real(0.5, (0.01, 5), (0.05, 1), "True σ", only_if=("data", "simulated"))
     factors = Choice("three", {"three": "q(μ) q(σ²) q(φ, x)", "two": "q(μ, σ², φ) q(x)"}, "Mean field")
     mean_update = Choice("derived", UPDATES_OF_MU, "Mean-field update of μ", only_if=("factors", "three"))
-    data_seed = DATA_SEED
 
 
 class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
@@ -307,7 +306,7 @@ SP500 = "sp500"
 CLOSINGS = Path("internal", "datasets", "sp500_closing_prices.py")  # plain NumPy: the package itself needs much more
 
 
-def read_returns(source: str, form: TableForm, count: int) -> Array:
+def read_returns(source: str, form: options.TableForm, count: int) -> Array:
     """The last `count` returns of a source, (count,), less their mean.
 
     Of S&P 500 closings the log returns in percent, of a file its last column as it is. Raises InputError for fewer
@@ -323,17 +322,11 @@ def read_returns(source: str, form: TableForm, count: int) -> Array:
 @cache
 def closings() -> Array:
     """Daily closings of the S&P 500 from June 2010 to June 2020, (2517,). Raises InputError without inference-gym."""
-    package = find_spec("inference_gym")
-    if package is None or not package.submodule_search_locations:
-        raise InputError(f"data {SP500!r} need inference-gym: pip install 'pmdviz[returns]'", "data")
-    spec = spec_from_file_location("sp500_closing_prices", Path(package.submodule_search_locations[0]) / CLOSINGS)
-    assert spec is not None and spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return np.asarray(module.CLOSING_PRICES, float)
+    path = folder_of("inference_gym", SP500, "returns") / CLOSINGS
+    return np.asarray(run_path(str(path))["CLOSING_PRICES"], float)
 
 
-def _of_file(source: str, form: TableForm) -> Array:
+def _of_file(source: str, form: options.TableForm) -> Array:
     found, table = content_of(source), np.asarray(options.rows_of(source, form).rows, float)
     first = found.columns[0].numbers if isinstance(found, Cells) else table[:, 0]
     width = len(found.columns) if isinstance(found, Cells) else table.shape[1]

@@ -3,8 +3,6 @@
 Documents as sparse word counts: drawn from a model, of a package, or from a person's file; some are held out.
 """
 
-from __future__ import annotations
-
 from functools import cached_property
 from importlib.util import find_spec
 from math import lgamma
@@ -138,7 +136,7 @@ def seeds_of(rng: Rng, *shape: int) -> Array:
     return rng.integers(0, 2**64, size=shape, dtype=np.uint64)
 
 
-class TopicsOptions(options.TargetOptions):
+class TopicsOptions(options.DataOptions):
     """Options of `topics`.
 
     data: Bars: words are the pixels of a small image, and each true topic is one of its rows or columns. The model
@@ -161,7 +159,6 @@ class TopicsOptions(options.TargetOptions):
     vocabulary = Whole(100, (2, 20_000), log=True, label="Vocabulary W", unit="words", only_if=("data", "model"))
     alpha = Real(0.1, (0.01, 100), (0.01, 5), "Prior of shares α", log=True)
     beta = Real(0.01, (0.002, 100), (0.002, 5), "Prior of topics β", log=True)
-    data_seed = options.DATA_SEED
 
 
 class Topics(Target[TopicsOptions]):

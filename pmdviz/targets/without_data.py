@@ -6,9 +6,9 @@ What targets without data share: q0 = N(q0_mean, q0_sd^2 I), and a likelihood th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
@@ -18,15 +18,18 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
 from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets import exact
-from pmdviz.targets.base import GaussianPrior, Own
-from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, OnGrids, normal_cdf
-from pmdviz.targets.options import Q0_MEAN, TargetOptions, q0_sd, target_seed
+from pmdviz.targets.base import GaussianPrior
+from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, LogDensity, Normalised, OnGrids, normal_cdf
+from pmdviz.targets.options import Q0_MEAN, StartOptions, q0_sd, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 Q0_SDS = 3.5  # of q0 that the view box holds, to either side
 
 
-class WithoutData(GaussianPrior[Own]):
+Started = TypeVar("Started", bound=StartOptions)
+
+
+class WithoutData(GaussianPrior[Started]):
     """p = exp(log_p) / Z on R^d; a run goes from q0 to p. Subclasses give `_log_p` and `_grad_log_p`.
 
     `build` sets `dim` and `parameter_names`, and then calls `start_from`.
@@ -34,12 +37,12 @@ class WithoutData(GaussianPrior[Own]):
 
     q0_mean: float = 0.0
 
-    def start_from(self, q0_mean: float, q0_sd: float, low: Array, high: Array) -> None:
+    def start_from(self, low: Array, high: Array) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
-        self.data, self.q0_mean, self.prior_sd = None, q0_mean, q0_sd
-        self.scale = np.full(self.dim, q0_sd)
-        low = np.minimum(np.broadcast_to(low, self.dim), q0_mean - Q0_SDS * q0_sd)
-        high = np.maximum(np.broadcast_to(high, self.dim), q0_mean + Q0_SDS * q0_sd)
+        self.data, self.q0_mean, self.prior_sd = None, self.options.q0_mean, self.options.q0_sd
+        self.scale = np.full(self.dim, self.prior_sd)
+        low = np.minimum(np.broadcast_to(low, self.dim), self.q0_mean - Q0_SDS * self.prior_sd)
+        high = np.maximum(np.broadcast_to(high, self.dim), self.q0_mean + Q0_SDS * self.prior_sd)
         self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
@@ -73,7 +76,7 @@ class WithoutData(GaussianPrior[Own]):
 VIEW_SDS = 3.0  # of a coordinate
 
 
-class CorrelatedGaussianOptions(TargetOptions):
+class CorrelatedGaussianOptions(StartOptions):
     """Options of `correlated_gaussian`.
 
     dim: Number of coordinates.
@@ -83,8 +86,6 @@ class CorrelatedGaussianOptions(TargetOptions):
 
     dim = Whole(2, (1, 100), label="Dimension d")
     correlation = Real(0.9, (-0.999, 0.999), (-0.99, 0.99), "Correlation ρ")
-    q0_mean = Q0_MEAN
-    q0_sd = q0_sd(2.0)
 
 
 class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
@@ -111,7 +112,7 @@ class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
         pairs = [range(k, min(k + 2, o.dim)) for k in range(0, o.dim, 2)]
         self.blocks = checked_blocks(pairs, self.parameter_names)
         reach = np.full(o.dim, VIEW_SDS)
-        self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
+        self.start_from(-reach, reach)
 
     def make_exact(self) -> GaussianExact:
         """In closed form."""
@@ -138,10 +139,12 @@ LARGEST = 700.0  # of -v in an exponential, which would overflow
 FUNNEL_BOX_SDS = 6.5  # of v: all but 1e-10
 TAIL_SDS = 8.0  # of x given v
 NODES = 801  # of v, for integrals over it
-NECK_SDS = 3.0  # of v below its mean, where the funnel's neck is taken to be
+QUANTILES = 64  # of the last coordinate in a box given the first one, for its mass
+NORMALS = np.linspace(-8.0, 8.0, 4_001)
+NECK_SDS = 3.0  # of the first coordinate below its mean, where the neck is taken to be
 
 
-class FunnelOptions(TargetOptions):
+class FunnelOptions(StartOptions):
     """Options of `funnel`.
 
     dim: Number of coordinates: v and d - 1 whose variance is exp(v). In fewer than three no grid holds both the neck
@@ -151,8 +154,6 @@ class FunnelOptions(TargetOptions):
 
     dim = Whole(10, (3, 100), label="Dimension d")
     sd = Real(3.0, (0.1, 3), label="Sd of v")
-    q0_mean = Q0_MEAN
-    q0_sd = q0_sd(2.0)
 
 
 class Funnel(WithoutData[FunnelOptions]):
@@ -171,14 +172,28 @@ class Funnel(WithoutData[FunnelOptions]):
         o, self.dim = self.options, self.options.dim
         self.parameter_names = ("v", *numbered("x", o.dim - 1))
         reach = np.array([3.0 * o.sd, *np.full(o.dim - 1, np.exp(o.sd))])  # of x: two of its sds at v = 0.6 sds or so
-        self.start_from(o.q0_mean, o.q0_sd, -reach, reach)
+        self.start_from(-reach, reach)
 
-    def make_exact(self) -> FunnelExact:
-        """In closed form."""
-        return FunnelExact(self.options.sd, self.dim)
+    def make_exact(self) -> GivenOne:
+        """Mean and covariance in closed form, with E exp(v) = exp(sd^2 / 2); the rest by a sum over v."""
+        sd = self.options.sd
+        v = np.linspace(-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd, NODES)
+        widest = float(TAIL_SDS * np.exp(0.5 * v[-1]))
+        found = GivenOne(self._log_p, self._given, v, ((v[0], v[-1]), *((-widest, widest),) * (self.dim - 1)))
+        found.mean, found.log_z = np.zeros(self.dim), 0.0
+        found.cov = np.diag([sd**2, *np.full(self.dim - 1, np.exp(sd**2 / 2))])
+        return found
+
+    def _given(self, v: Array) -> Given:
+        variance, zeros = np.exp(v), np.zeros((len(v), self.dim - 2))
+        spread = zeros + variance[:, None]
+        return Given(np.zeros(len(v)), variance, zeros, zeros, spread, log_normal(v, self.options.sd))
 
     def _log_p(self, theta: Array) -> Array:
-        return _log_funnel(theta[:, 0], theta[:, 1:], self.options.sd)
+        """log N(v | 0, sd^2) + sum_k log N(x_k | 0, exp(v))."""
+        v, x = theta[:, 0], theta[:, 1:]
+        squares = (x**2).sum(axis=1) * np.exp(np.minimum(-v, LARGEST))
+        return log_normal(v, self.options.sd) - 0.5 * (squares + x.shape[1] * (v + np.log(2 * np.pi)))
 
     def _grad_log_p(self, theta: Array) -> Array:
         """-v / sd^2 - (d - 1) / 2 + |x|^2 exp(-v) / 2, and -x exp(-v)."""
@@ -189,72 +204,108 @@ class Funnel(WithoutData[FunnelOptions]):
             return np.column_stack([slope, -x * precision[:, None]])
 
 
-class FunnelExact(OnGrids):
-    """The funnel in closed form; what needs an integral over v is a sum over its quantiles."""
+def log_normal(x: Array, sd: Array | float) -> Array:
+    """log N(x | 0, sd^2), one by one."""
+    return -0.5 * (x / sd) ** 2 - np.log(np.sqrt(2 * np.pi) * sd)
 
-    log_z: float | None = 0.0
 
-    def __init__(self, sd: float, dim: int) -> None:
+class Given(NamedTuple):
+    """Given t (n,): u ~ N(mean, variance), and x_j ~ N(at + slope u, spread), independent given t and u."""
+
+    mean: Array  # (n,)
+    variance: Array
+    at: Array  # (n, k)
+    slope: Array
+    spread: Array
+    log_mass: Array  # (n,): log of the unnormalised density of t, nats
+
+
+class GivenOne(Normalised, OnGrids):
+    """Moments, marginals and draws of points (t, x_1 .. x_k, u) that are Gaussian given t, by a sum over values of t.
+
+    `log_p` is the unnormalised density, `box` holds its mass.
+    """
+
+    def __init__(self, log_p: LogDensity, given: Callable[[Array], Given], nodes: Array, box: Box) -> None:
         super().__init__()
-        self._sd = sd
-        self.mean, self.mean_error = np.zeros(dim), np.zeros(dim)
-        self.cov = np.diag([sd**2, *np.full(dim - 1, np.exp(sd**2 / 2))])  # E exp(v)
-        widest = TAIL_SDS * np.exp(0.5 * FUNNEL_BOX_SDS * sd)
-        self.box = ((-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd), *((-float(widest), float(widest)),) * (dim - 1))
-        self.boxes = (self.box,)
-
-    def log_density(self, points: Array) -> Array:
-        """log p(points), (n, d) -> (n,)."""
-        points = np.asarray(points, float)
-        return _log_funnel(points[:, 0], points[:, 1:], self._sd)
+        self._log_p, self._given, self._nodes, self._known = log_p, given, nodes, given(nodes)
+        self.box, self.boxes = box, (box,)
+        known, peak = self._known, self._known.log_mass.max()
+        mass = np.exp(known.log_mass - peak)
+        self.log_z = float(peak + np.log(mass.sum() * (nodes[1] - nodes[0])))
+        self._mass = mass / mass.sum()
+        means = np.column_stack([nodes, known.at + known.slope * known.mean[:, None], known.mean])
+        self.mean, self.mean_error = self._mass @ means, np.zeros(len(box))
+        slopes = np.column_stack([np.zeros(len(nodes)), known.slope, np.ones(len(nodes))])
+        within = np.einsum("n,ni,nj->ij", self._mass * known.variance, slopes, slopes)
+        within[np.diag_indices(len(box))] += np.array([0.0, *(self._mass @ known.spread), 0.0])
+        off = means - self.mean
+        self.cov = within + (off * self._mass[:, None]).T @ off
 
     def sample(self, rng: Rng, n: int) -> Array:
-        """n iid draws (n, d): v, then the others given it."""
-        draws = rng.standard_normal((n, len(self.mean)))
-        draws[:, 0] *= self._sd
-        draws[:, 1:] *= np.exp(0.5 * draws[:, :1])
-        return draws
+        """n iid draws (n, d): t, u given it, the others given both."""
+        uniform, normals = rng.random(n), rng.standard_normal((n, len(self.box) - 1))
+        t = np.interp(uniform, np.cumsum(self._mass), self._nodes + 0.5 * (self._nodes[1] - self._nodes[0]))
+        known = self._given(t)
+        u = known.mean + np.sqrt(known.variance) * normals[:, -1]
+        return np.column_stack([t, known.at + known.slope * u[:, None] + np.sqrt(known.spread) * normals[:, :-1], u])
 
     def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
-        """log p of some of the coordinates, (n, k) -> (n,): without v by a sum over it."""
-        chosen, sd = list(coordinates), self._sd
-        if 0 in chosen:
-            at, others = chosen.index(0), [k for k, name in enumerate(chosen) if name != 0]
-            return lambda points: _log_funnel(points[:, at], points[:, others], sd)
-        v, mass = self._nodes()
+        """log p of some of the coordinates, (n, k) -> (n,); without t by a sum over it."""
+        chosen = [*coordinates]
 
         def log_density(points: Array) -> Array:
-            squares = (points**2).sum(axis=1, keepdims=True)
-            given = -0.5 * (squares * np.exp(-v) + points.shape[1] * (v + np.log(2 * np.pi)))
-            peak = given.max(axis=1)
-            return peak + np.log((mass * np.exp(given - peak[:, None])).sum(axis=1))
+            columns = {k: np.asarray(points, float)[:, place] for place, k in enumerate(chosen)}
+            if 0 in chosen:
+                known = self._given(columns.pop(0))
+                return known.log_mass - self.log_z + _conditional(known, columns)
+            by_node = _conditional(self._known, {k: values[:, None] for k, values in columns.items()})
+            peak = by_node.max(axis=1)
+            return peak + np.log(np.exp(by_node - peak[:, None]) @ self._mass)
 
         return log_density
 
     def mass_in(self, box: Box) -> float:
-        """The mass in `box`."""
-        v, mass = self._nodes(box[0])
-        low, high = np.array(box[1:]).T
-        sds = np.exp(0.5 * v)[:, None]
-        return float((mass * (normal_cdf(high / sds) - normal_cdf(low / sds)).prod(axis=1)).sum())
+        """The mass in `box`, by sums over t and u."""
+        low, high = (np.clip(end, *self.box[0]) for end in box[0])
+        edges = np.linspace(low, high, len(self._nodes))
+        known = self._given(0.5 * (edges[1:] + edges[:-1]))
+        mass = np.exp(known.log_mass - (self.log_z or 0.0)) * (edges[1] - edges[0])
+        of_u, sd = np.array(box[-1])[:, None], np.sqrt(known.variance)
+        below, up_to = normal_cdf((of_u - known.mean) / sd)  # u's share up to each side of the box, given t
+        shares = below[:, None] + (up_to - below)[:, None] * (np.arange(QUANTILES) + 0.5) / QUANTILES
+        u = known.mean[:, None] + sd[:, None] * np.interp(shares, normal_cdf(NORMALS), NORMALS)
+        mean, sds = known.at[:, None] + known.slope[:, None] * u[..., None], np.sqrt(known.spread)[:, None]
+        low, high = np.array(box[1:-1]).T
+        share = (normal_cdf((high - mean) / sds) - normal_cdf((low - mean) / sds)).prod(axis=2)
+        return float(mass @ ((up_to - below) * share.mean(axis=1)))
 
     def narrowest(self, unit: Array) -> float:
-        """Sd of x in the neck, three sds below the mean of v, or the sd of v; coordinates divided by `unit` (d,)."""
-        neck = np.exp(-0.5 * NECK_SDS * self._sd)
-        return float(min(self._sd / unit[0], (neck / np.asarray(unit[1:])).min()))
-
-    def _nodes(self, between: tuple[float, float] = (-np.inf, np.inf)) -> tuple[Array, Array]:
-        """Values of v and their masses, the middles of equal cells of an interval."""
-        low, high = max(between[0], self.box[0][0]), min(between[1], self.box[0][1])
-        edges = np.linspace(low, max(low, high), NODES + 1)
-        return 0.5 * (edges[1:] + edges[:-1]), np.diff(normal_cdf(edges / self._sd))
+        """Sd of t, or of another coordinate three sds of t below its mean; coordinates divided by `unit` (d,)."""
+        sd = np.sqrt(self.cov[0, 0])
+        neck = self._given(self.mean[:1] - NECK_SDS * sd)
+        return float((np.array([sd, *np.sqrt([*neck.spread[0], neck.variance[0]])]) / unit).min())
 
 
-def _log_funnel(v: Array, x: Array, sd: float) -> Array:
-    """log N(v | 0, sd^2) + sum_k log N(x_k | 0, exp(v)), v (n,) and x (n, k) -> (n,)."""
-    of_v = -0.5 * (v / sd) ** 2 - np.log(sd * np.sqrt(2 * np.pi))
-    squares = (x**2).sum(axis=1) * np.exp(np.minimum(-v, LARGEST))
-    return of_v - 0.5 * (squares + x.shape[1] * (v + np.log(2 * np.pi)))
+def _conditional(known: Given, columns: dict[int, Array]) -> Array:
+    """log density of u (k + 1) and some x_j (1 .. k) given t; without u by Woodbury's identity."""
+    last = known.at.shape[1] + 1
+    left = {k - 1: values for k, values in columns.items() if k != last}
+    if last in columns:
+        u = columns[last]
+        found = log_normal(u - known.mean, np.sqrt(known.variance))
+        for j, x in left.items():
+            found = found + log_normal(x - known.at[:, j] - known.slope[:, j] * u, np.sqrt(known.spread[:, j]))
+        return found
+    squares = crossed = weight = log_det = np.zeros(())
+    for j, x in left.items():
+        off = x - known.at[:, j] - known.slope[:, j] * known.mean
+        squares = squares + off**2 / known.spread[:, j]
+        crossed = crossed + known.slope[:, j] * off / known.spread[:, j]
+        weight = weight + known.slope[:, j] ** 2 / known.spread[:, j]
+        log_det = log_det + np.log(2 * np.pi * known.spread[:, j])
+    grown = 1 + known.variance * weight
+    return -0.5 * (squares - known.variance * crossed**2 / grown + np.log(grown) + log_det)
 
 
 # A small decoder with two latent coordinates: the posterior of z given one image, and the image's log p(x).
@@ -274,12 +325,11 @@ class Weights(NamedTuple):
     second: Array  # (HIDDEN + 1, SIDE^2)
 
 
-class DecoderOptions(TargetOptions):
+class DecoderOptions(StartOptions):
     """Options of `decoder`."""
 
     target_seed = target_seed(0, "the image x, which is drawn from the decoder")
-    q0_mean = Q0_MEAN
-    q0_sd = q0_sd(1.0)
+    q0_mean, q0_sd = Q0_MEAN, q0_sd(1.0)
 
 
 class Decoder(WithoutData[DecoderOptions]):
@@ -302,7 +352,7 @@ class Decoder(WithoutData[DecoderOptions]):
         self.made_by = rng.standard_normal(2)
         self.image = (rng.random(SIDE**2) < self.decoded(self.made_by[None])[0]).astype(float)
         self.observed = np.arange(SIDE**2)
-        self.start_from(o.q0_mean, o.q0_sd, np.full(2, -3.5), np.full(2, 3.5))
+        self.start_from(np.full(2, -3.5), np.full(2, 3.5))
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""
@@ -314,7 +364,7 @@ class Decoder(WithoutData[DecoderOptions]):
 
     def _log_p(self, theta: Array) -> Array:
         logits = logits_of(weights(), theta)[1]
-        return log_normal(theta) + (self.image * logits - np.logaddexp(0, logits)).sum(axis=1)
+        return log_standard(theta) + (self.image * logits - np.logaddexp(0, logits)).sum(axis=1)
 
     def _grad_log_p(self, theta: Array) -> Array:
         """-z + W_1 [(1 - h^2) * W_2 (x - sigmoid(l))]."""
@@ -341,7 +391,7 @@ def probability(logits: Array) -> Array:
     return 0.5 * (1 + np.tanh(0.5 * logits))
 
 
-def log_normal(z: Array) -> Array:
+def log_standard(z: Array) -> Array:
     """log N(z | 0, I_2), (m, 2) -> (m,)."""
     return -0.5 * (z**2).sum(axis=1) - np.log(2 * np.pi)
 
@@ -367,7 +417,7 @@ FEW = {1: 1_000, 2: 8_000}  # cells are enough to find a box
 NUM_CELLS = {1: 4_096, 2: 60_000}  # that hold the exact density: rings and squiggles are long and thin
 
 
-class TypedDensityOptions(TargetOptions):
+class TypedDensityOptions(StartOptions):
     """Options of `formula`.
 
     density: A formula of x, or of x and y, up to a constant. It is made of numbers, + - * / **, brackets, pi, e and
@@ -376,8 +426,6 @@ class TypedDensityOptions(TargetOptions):
     """
 
     density = Typed("ring", IN_WORDS, "Log density", examples=FORMULAS, basic=True)
-    q0_mean = Q0_MEAN
-    q0_sd = q0_sd(2.0)
 
     @property
     def formula(self) -> Formula:
@@ -405,7 +453,7 @@ class TypedDensity(WithoutData[TypedDensityOptions]):
         if (cells.width / np.ptp(self.box, axis=1)).min() < NARROWEST:
             where = self._place(cells.centres[cells.values.argmax()])
             raise _refused(f"rises without end at {where}; it must be bounded")
-        self.start_from(o.q0_mean, o.q0_sd, *_bulk(cells))
+        self.start_from(*_bulk(cells))
 
     def make_exact(self) -> GridExact:
         """By a grid sum."""
@@ -441,7 +489,7 @@ def _refused(why: str) -> InputError:
     return TypedDensityOptions.specs()["density"].refusal(why)
 
 
-def _grown(log_p: exact.LogDensity, box: Box) -> tuple[Box, Cells]:
+def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
     """The box doubled about its middle, in each coordinate, until its edges hold no mass; and the cells of the mass.
 
     Raises InputError where the mass goes on and on.
@@ -493,18 +541,15 @@ ERRORS = np.array([15.0, 10, 16, 11, 9, 11, 10, 18])  # their standard errors
 COORDINATES_OF = {"centred": "effects of the schools", "non-centred": "effects in units of tau"}
 PRIOR_SD, PRIOR_SCALE = 5.0, 5.0  # of mu, Gaussian; of tau, half-Cauchy
 LOG_TAUS = np.linspace(-14.0, 7.0, 1_401)  # of log tau, for sums over it: all but 1e-6 of the mass
-QUANTILES = 64  # of mu in the box given tau, for its mass
 
 
-class EightSchoolsOptions(TargetOptions):
+class EightSchoolsOptions(StartOptions):
     """Options of `eight_schools`.
 
     coordinates: "centred": the effects of the schools; "non-centred": how many tau they are away from mu.
     """
 
     coordinates = Choice("centred", COORDINATES_OF, "Coordinates")
-    q0_mean = Q0_MEAN
-    q0_sd = q0_sd(2.0)
 
 
 class EightSchools(WithoutData[EightSchoolsOptions]):
@@ -527,11 +572,13 @@ class EightSchools(WithoutData[EightSchoolsOptions]):
         self.parameter_names = ("log tau", *numbered("effect" if self.is_centred else "z", 8), "mu")
         reach = 25.0 if self.is_centred else 3.0
         low, high = np.array([-4.0, *[-reach] * 8, -8.0]), np.array([4.0, *[reach] * 8, 15.0])
-        self.start_from(o.q0_mean, o.q0_sd, low, high)
+        self.start_from(low, high)
 
-    def make_exact(self) -> SchoolsExact:
+    def make_exact(self) -> GivenOne:
         """By a sum over log tau: given tau all else is Gaussian."""
-        return SchoolsExact(self._log_p, self.is_centred)
+        reach = 150.0 if self.is_centred else 12.0
+        box = ((LOG_TAUS[0], LOG_TAUS[-1]), *((-reach, reach),) * 8, (-60.0, 60.0))
+        return GivenOne(self._log_p, partial(given, is_centred=self.is_centred), LOG_TAUS, box)
 
     def _log_p(self, theta: Array) -> Array:
         t, x, mu = theta[:, 0], theta[:, 1:-1], theta[:, -1:]
@@ -539,9 +586,9 @@ class EightSchools(WithoutData[EightSchoolsOptions]):
         with np.errstate(over="ignore", invalid="ignore"):
             z = (x - mu) / tau if self.is_centred else x
             effects = x if self.is_centred else mu + tau * x
-            of_x = _log_normal(z, 1.0).sum(axis=1) - (8 * t if self.is_centred else 0.0)
-            of_data = _log_normal(EFFECTS - effects, ERRORS).sum(axis=1)
-            found = _log_tau(t) + _log_normal(mu[:, 0], PRIOR_SD) + of_x + of_data
+            of_x = log_normal(z, 1.0).sum(axis=1) - (8 * t if self.is_centred else 0.0)
+            of_data = log_normal(EFFECTS - effects, ERRORS).sum(axis=1)
+            found = _log_tau(t) + log_normal(mu[:, 0], PRIOR_SD) + of_x + of_data
         return np.where(np.isnan(found), -np.inf, found)
 
     def _grad_log_p(self, theta: Array) -> Array:
@@ -560,20 +607,9 @@ class EightSchools(WithoutData[EightSchoolsOptions]):
             return np.column_stack([1 - 2 * share + of_t, of_x, of_mu - mu[:, 0] / PRIOR_SD**2])
 
 
-class Given(NamedTuple):
-    """Given log tau (n,): mu ~ N(mean, variance) and x_j ~ N(at + slope mu, spread), independent given mu."""
-
-    mean: Array  # (n,)
-    variance: Array
-    at: Array  # (n, 8)
-    slope: Array
-    spread: Array
-    log_mass: Array  # (n,): log of p(log tau) p(data | tau), nats
-
-
 def given(t: Array, is_centred: bool) -> Given:
-    """The Gaussian conditionals of all other coordinates, and the unnormalised density of log tau."""
-    tau = _exp(np.asarray(t, float))[..., None]
+    """The Gaussian conditionals of mu and x given log tau (n,), and the unnormalised density of log tau."""
+    tau = _exp(t)[:, None]
     total = ERRORS**2 + tau**2
     variance = 1 / (1 / PRIOR_SD**2 + (1 / total).sum(axis=-1))
     mean = variance * (EFFECTS / total).sum(axis=-1)
@@ -586,100 +622,6 @@ def given(t: Array, is_centred: bool) -> Given:
     return Given(mean, variance, *parts, log_mass)
 
 
-class SchoolsExact(exact.Normalised, OnGrids):
-    """Moments, marginals and draws by a sum over log tau; `log_p` is the unnormalised density."""
-
-    def __init__(self, log_p: Callable[[Array], Array], is_centred: bool) -> None:
-        super().__init__()
-        self._log_p, self._is_centred = log_p, is_centred
-        self._nodes = known = given(LOG_TAUS, is_centred)
-        peak = known.log_mass.max()
-        mass = np.exp(known.log_mass - peak)
-        self.log_z = float(peak + np.log(mass.sum() * (LOG_TAUS[1] - LOG_TAUS[0])))
-        self._mass = mass / mass.sum()
-        means = np.column_stack([LOG_TAUS, known.at + known.slope * known.mean[:, None], known.mean])
-        self.mean = self._mass @ means
-        slopes = np.column_stack([np.zeros(len(LOG_TAUS)), known.slope, np.ones(len(LOG_TAUS))])
-        within = np.einsum("n,ni,nj->ij", self._mass * known.variance, slopes, slopes)
-        within[np.arange(1, 9), np.arange(1, 9)] += self._mass @ known.spread
-        off = means - self.mean
-        self.cov = within + (off * self._mass[:, None]).T @ off
-        self.mean_error = np.zeros(10)
-        reach = 150.0 if is_centred else 12.0
-        self.box: Box = ((LOG_TAUS[0], LOG_TAUS[-1]), *((-reach, reach),) * 8, (-60.0, 60.0))
-        self.boxes = (self.box,)
-        for array in (self.mean, self.mean_error, self.cov):
-            array.flags.writeable = False
-
-    def sample(self, rng: Rng, n: int) -> Array:
-        """n iid draws (n, 10): log tau, mu given it, the others given both."""
-        uniform, normals = rng.random(n), rng.standard_normal((n, 9))
-        t = np.interp(uniform, np.cumsum(self._mass), LOG_TAUS + 0.5 * (LOG_TAUS[1] - LOG_TAUS[0]))
-        known = given(t, self._is_centred)
-        mu = known.mean + np.sqrt(known.variance) * normals[:, 8]
-        x = known.at + known.slope * mu[:, None] + np.sqrt(known.spread) * normals[:, :8]
-        return np.column_stack([t, x, mu])
-
-    def marginal_log_density(self, coordinates: Sequence[int]) -> Callable[[Array], Array]:
-        """log p of some of the coordinates, (n, k) -> (n,); without log tau by a sum over it."""
-        chosen = [*coordinates]
-        others = [(k, place) for place, k in enumerate(chosen) if k != 0]
-
-        def log_density(points: Array) -> Array:
-            columns = {k: np.asarray(points, float)[:, place] for k, place in others}
-            if 0 in chosen:
-                known = given(np.asarray(points, float)[:, chosen.index(0)], self._is_centred)
-                return known.log_mass - self.log_z + _conditional(known, columns)
-            by_node = _conditional(self._nodes, {k: values[:, None] for k, values in columns.items()})
-            peak = by_node.max(axis=1)
-            return peak + np.log(np.exp(by_node - peak[:, None]) @ self._mass)
-
-        return log_density
-
-    def mass_in(self, box: Box) -> float:
-        """The mass in `box`, by sums over log tau and mu."""
-        inside = (LOG_TAUS >= box[0][0]) & (LOG_TAUS <= box[0][1])
-        known, mass = Given(*(part[inside] for part in self._nodes)), self._mass[inside]
-        of_mu, sd = np.array(box[-1])[:, None], np.sqrt(known.variance)
-        below, up_to = normal_cdf((of_mu - known.mean) / sd)  # mu's share up to each side of the box, given log tau
-        shares = below[:, None] + (up_to - below)[:, None] * (np.arange(QUANTILES) + 0.5) / QUANTILES
-        mu = known.mean[:, None] + sd[:, None] * np.interp(shares, normal_cdf(NORMALS), NORMALS)
-        mean = known.at[:, None] + known.slope[:, None] * mu[..., None]
-        low, high = np.array(box[1:-1]).T
-        sds = np.sqrt(known.spread)[:, None]
-        share = (normal_cdf((high - mean) / sds) - normal_cdf((low - mean) / sds)).prod(axis=2)
-        return float(mass @ ((up_to - below) * share.mean(axis=1)))
-
-    def narrowest(self, unit: Array) -> float:
-        """Sd of an effect in the neck, or of log tau, coordinates divided by `unit` (10,)."""
-        sd = float(np.sqrt(self.cov[0, 0]))
-        neck = np.sqrt(given(np.array([self.mean[0] - NECK_SDS * sd]), self._is_centred).spread[0])
-        return float(min(sd / unit[0], (neck / np.asarray(unit[1:-1])).min()))
-
-
-NORMALS = np.linspace(-8.0, 8.0, 4_001)
-
-
-def _conditional(known: Given, columns: dict[int, Array]) -> Array:
-    """log density of mu (9) and some x_j (1 .. 8) given log tau; without mu by Woodbury's identity."""
-    left = {k - 1: values for k, values in columns.items() if k != 9}
-    if 9 in columns:
-        mu = columns[9]
-        found = _log_normal(mu - known.mean, np.sqrt(known.variance))
-        for j, x in left.items():
-            found = found + _log_normal(x - known.at[:, j] - known.slope[:, j] * mu, np.sqrt(known.spread[:, j]))
-        return found
-    squares = crossed = weight = log_det = np.zeros(())
-    for j, x in left.items():
-        off = x - known.at[:, j] - known.slope[:, j] * known.mean
-        squares = squares + off**2 / known.spread[:, j]
-        crossed = crossed + known.slope[:, j] * off / known.spread[:, j]
-        weight = weight + known.slope[:, j] ** 2 / known.spread[:, j]
-        log_det = log_det + np.log(2 * np.pi * known.spread[:, j])
-    grown = 1 + known.variance * weight
-    return -0.5 * (squares - known.variance * crossed**2 / grown + np.log(grown) + log_det)
-
-
 def _exp(t: Array) -> Array:
     return np.exp(np.clip(t, -300.0, 300.0))
 
@@ -687,7 +629,3 @@ def _exp(t: Array) -> Array:
 def _log_tau(t: Array) -> Array:
     """log density of log tau under its prior: a half-Cauchy tau, and the Jacobian tau."""
     return t + np.log(2 / (np.pi * PRIOR_SCALE)) - np.logaddexp(0.0, 2 * (t - np.log(PRIOR_SCALE)))
-
-
-def _log_normal(off: Array, sd: Array | float) -> Array:
-    return -0.5 * (off / sd) ** 2 - np.log(np.sqrt(2 * np.pi) * sd)

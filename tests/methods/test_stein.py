@@ -224,7 +224,9 @@ def test_annealed_the_target_of_a_step_is_the_tempered_one():
     np.testing.assert_allclose(state.log_p, expected, rtol=1e-12)
     assert frame.info.scalars["temperature"] == 0.25 and frame.caveat.startswith("β = 0.25: ")
     rho = GF.surrogate(state, frame.knobs, frame.target)
-    np.testing.assert_array_equal(rho.centres, state.before)
+    squares = ((state.before[:, None] - state.before) ** 2).sum(axis=2)
+    h = leaders_width(state.before, frame.knobs.surrogate_width, float(target.scale.mean()))
+    np.testing.assert_allclose(rho.log_density(state.before), np.log(np.exp(-squares / h).sum(axis=1)), rtol=1e-10)
     np.testing.assert_allclose(state.log_ratios, log_ratios(rho.log_density(state.before), state.log_p, state.before))
 
 

@@ -2,17 +2,15 @@
 
 import numpy as np
 
-from pmdviz.knobs import Knobs
 from pmdviz.targets.base import GaussianPrior, Target
 from pmdviz.targets.exact import GaussianExact
-from pmdviz.targets.options import DATA_SEED, data_points
+from pmdviz.targets.options import DataOptions, data_points
 
 
-class ToyOptions(Knobs):
+class ToyOptions(DataOptions):
     kind_words = "option of target 'toy_mean':"
 
     num_data = data_points(60)
-    data_seed = DATA_SEED
 
 
 class ToyMean(GaussianPrior, Target):

@@ -1,7 +1,5 @@
 """Markov chains: their draws, and how they are judged (Dai et al. 2016, Appendix H.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar

@@ -1,7 +1,5 @@
 """HMC (Duane et al. 1987; Neal 2011) and MALA (Roberts, Tweedie 1996): leapfrog trajectories, accepted or refused."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
@@ -14,8 +12,7 @@ from pmdviz.methods import optimisers
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
-from pmdviz.targets import Target
-from pmdviz.targets.base import IN_SILENCE
+from pmdviz.targets.base import IN_SILENCE, Target
 
 # How chains that accept or reject find their step: dual averaging towards a share of accepted proposals.
 
@@ -47,14 +44,10 @@ def tune_knob(step: str) -> KnobSpec[bool]:
 
 
 class TunedKnobs(ChainKnobs):
-    """The knobs of a chain whose step may be tuned: a subclass declares `tune`, and says the step without it."""
+    """The knobs of a chain whose step may be tuned: a subclass has `tune`, and names the step without it."""
 
     tune: bool
-
-    @property
-    def fixed_step(self) -> float:
-        """The step that is not tuned."""
-        raise NotImplementedError
+    step_knob: ClassVar[str] = "time_step"
 
     @property
     def plan(self) -> Plan:
@@ -88,7 +81,7 @@ class TunedState(NamedTuple):
 def current_step(state: TunedState, knobs: TunedKnobs) -> float:
     """The knob; with tuning the one being tried while it lasts, and the averaged one from then on."""
     if not knobs.tune:
-        return knobs.fixed_step
+        return getattr(knobs, knobs.step_knob)
     tuning = state.tuning
     return float(np.exp(tuning.log_step if state.iteration < knobs.plan.draws else tuning.averaged))
 
@@ -237,11 +230,6 @@ class LeapfrogKnobs(TunedKnobs):
     def longest(self) -> int:
         """Leapfrog steps that a trajectory has at most."""
         return 1
-
-    @property
-    def fixed_step(self) -> float:
-        """The time step."""
-        return self.time_step
 
     def work(self, num_data: int) -> Work:
         """The gradients of each chain's longest trajectory, and the density at its end."""

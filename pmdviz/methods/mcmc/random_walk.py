@@ -1,7 +1,5 @@
 """Chains that need no gradient: random-walk Metropolis, and Gibbs sampling."""
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
@@ -35,11 +33,7 @@ class RandomWalkKnobs(hmc.TunedKnobs):
 
     tune = hmc.tune_knob("proposal scale")
     scale = Real(0.3, (1e-9, 1000), (0.01, 2), "Proposal scale", UNIT, log=True, basic=True, only_if=hmc.NOT_TUNED)
-
-    @property
-    def fixed_step(self) -> float:
-        """The scale."""
-        return self.scale
+    step_knob = "scale"
 
     @property
     def plan(self) -> hmc.Plan:

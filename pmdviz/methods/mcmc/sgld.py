@@ -22,27 +22,30 @@ NO_MEMORY = np.zeros(0)
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
-STEP = "ε = a (b + t)^-g"
-STEP_DOC = f"Numerator of the Langevin step {STEP}."
-STEP_A = Real(0.06, "(0, 1_000_000]", (1e-4, 1), "Step size a", "θ²", log=True, basic=True, doc=STEP_DOC)
-DELAY_B = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps", doc=f"Makes the first steps smaller: {STEP}.")
-DECAY_G = Real(0.55, (0, 1), (0, 1), "Decay exponent g", doc=f"How fast {STEP} decays; 0 keeps it constant.")
 NOISE = Term("noise", "noise", "+ √ε ξ", "The noise that keeps the chain from coming to rest at the mode.")
 DRIFT = Term("drift", "drift", "ε/2 ∇ log p(θ | batch)", "Uphill on the log posterior of this batch.")
 LANGEVIN = optimisers.move_update(DRIFT, NOISE)
 
 
 class SGLDKnobs(BatchKnobs, ChainKnobs):
-    """The knobs of `sgld`."""
+    """The knobs of `sgld`.
 
-    a = STEP_A.at(0.06)
-    b = DELAY_B.at(100.0)
-    g = DECAY_G.at(0.55)
+    a: Numerator of the Langevin step ε = a (b + t)^-g.
+    b: Makes the first steps smaller: ε = a (b + t)^-g.
+    g: How fast ε = a (b + t)^-g decays; 0 keeps it constant.
+    """
+
+    a = Real(0.06, "(0, 1_000_000]", (1e-4, 1), "Step size a", "θ²", log=True, basic=True)
+    b = Real(100.0, (0, 1_000_000), (0, 1000), "Delay b", "steps")
+    g = Real(0.55, (0, 1), (0, 1), "Decay exponent g")
     batch_size = BATCH_SIZE.at(10)
 
     def work(self, num_data: int) -> Work:
         """One gradient of the batch of each chain."""
         return Work(gradients=self.num_chains * self.rows(num_data))
+
+
+A, B, G = (SGLDKnobs.specs()[name] for name in "abg")
 
 
 class SGLDState(NamedTuple):
@@ -92,8 +95,7 @@ class SGLD(BatchMethod, Chain):
         if target.model is None:
             moved = position(state) + drift + push
         check_reach(moved, target, step_size, batch)
-        info = info_of(step_size, len(batch), drift, push)
-        return appended(state, moved[None]), info
+        return appended(state, moved[None]), info_of(step_size, len(batch), drift, push)
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
         """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""
@@ -155,7 +157,7 @@ class PSGLDKnobs(SGLDKnobs):
 
     memory = Real(0.99, (0, 1), (0.5, 1), "Preconditioner memory α")
     damping = Real(1e-5, "(0, 1_000_000]", (1e-8, 10), "Preconditioner damping λ", "1/θ", log=True)
-    a = STEP_A.at(0.01, unit="θ")
+    a = A.at(0.01, unit="θ")
 
 
 class PSGLD(SGLD):
@@ -285,9 +287,9 @@ class SGRLDKnobs(BatchKnobs, ChainKnobs):
     sweeps: Sweeps over a document's topics that its expected counts are a mean of, after half as many that are not.
     """
 
-    a = STEP_A.at(1.0, unit="")
-    b = DELAY_B.at(1000.0, softbounds=(0, 5000))
-    g = DECAY_G.at(0.6)
+    a = A.at(1.0, unit="")
+    b = B.at(1000.0, softbounds=(0, 5000))
+    g = G.at(0.6)
     sweeps = Whole(10, (1, 1000), (1, 100), "Gibbs sweeps", log=True)
 
 

@@ -1,9 +1,7 @@
 """What Stein methods share: kernels, their widths, and steps as a map of space."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,7 +12,7 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.clusters import median_distance
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Choice, Real
-from pmdviz.methods.step import Scalar, Terms
+from pmdviz.methods.step import MethodKnobs, Scalar, Terms
 from pmdviz.targets import Target
 
 RBF = "rbf"
@@ -107,23 +105,26 @@ RULES = {
 }
 
 
-RULE_DOC = """The kernel is a function of |x-y|²/h; med is the median distance. Median² / log m: h = med²/log(m+1), as
-in the code of Liu and Wang; enough for d ≤ 3. Median² / (2 log m): half of that, as in Han's thesis; the variance
-collapses from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the first, with the median
-distance within a mode. Fixed: h is the square of the given number."""
 POSITIVE = (1e-6, 1_000_000)
 GIVEN = ("length_scale_rule", "given")
-WIDTH_DOC = "√h of the kernel, a function of |x-y|²/h: particles repel one another over this distance."
-WIDTH_RULE = Choice("local", RULES, "Kernel width rule", doc=RULE_DOC)
-GIVEN_WIDTH = Real(0.3, POSITIVE, (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN, doc=WIDTH_DOC)
 
 
-class WidthKnobs(Protocol):
-    """Knobs that say how wide a kernel is."""
+class WidthKnobs(MethodKnobs):
+    """Knobs that say how wide a kernel is.
 
-    length_scale_rule: str
-    length_scale: float
+    length_scale_rule: The kernel is a function of |x-y|²/h; med is the median distance. Median² / log m: h =
+        med²/log(m+1), as in the code of Liu and Wang; enough for d ≤ 3. Median² / (2 log m): half of that, as in Han's
+        thesis; the variance collapses from d = 5 on. Median distance: h = med²; for d ≥ 5. Median within a mode: as the
+        first, with the median distance within a mode. Fixed: h is the square of the given number.
+    length_scale: √h of the kernel, a function of |x-y|²/h: particles repel one another over this distance.
+    """
+
+    length_scale_rule = Choice("local", RULES, "Kernel width rule")
+    length_scale = Real(0.3, POSITIVE, (0.02, 5), "Kernel width √h", "units of θ", log=True, only_if=GIVEN)
     median: str
+
+
+WIDTH_RULE, GIVEN_WIDTH = WidthKnobs.specs().values()
 
 
 def width_scalar(unit: str) -> Scalar:

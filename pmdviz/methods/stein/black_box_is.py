@@ -1,7 +1,5 @@
 """Black-box importance sampling: points are given the weights of least kernel Stein discrepancy."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +10,7 @@ from pmdviz.kernels.stein import Descent, descended, stein_matrix
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, usual_rows
-from pmdviz.methods.stein import GIVEN_WIDTH, POSITIVE, WIDTH_RULE, squared_width
+from pmdviz.methods.stein import GIVEN_WIDTH, POSITIVE, WIDTH_RULE, WidthKnobs, squared_width
 from pmdviz.methods.step import Cost, Scalar, StepInfo, Term, Update, Work
 from pmdviz.targets import Target
 
@@ -26,7 +24,7 @@ IS_GAUSSIAN = ("proposal", "gaussian")
 PROPOSAL_SD = Real(1.5, POSITIVE, (0.1, 10), "Sd of ρ", "units of θ", log=True, acts="restart", only_if=IS_GAUSSIAN)
 
 
-class BlackBoxISKnobs(weighting.SmoothingKnobs):
+class BlackBoxISKnobs(WidthKnobs, weighting.SmoothingKnobs):
     """The knobs of `black_box_is`.
 
     num_particles: Number of points to be weighted; they never move. An iteration costs m² multiplications.
@@ -68,8 +66,7 @@ def proposed(rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> Array:
     """m draws (m, d) of the proposal."""
     if knobs.proposal == "q0":
         return weighting.prior_draws(rng, target, knobs.num_particles)[0]
-    noise = rng.standard_normal((knobs.num_particles, target.dim))
-    return knobs.proposal_mean + knobs.proposal_sd * noise
+    return knobs.proposal_mean + knobs.proposal_sd * rng.standard_normal((knobs.num_particles, target.dim))
 
 
 def log_proposal(points: Array, target: Target, knobs: BlackBoxISKnobs) -> Array:
@@ -107,7 +104,7 @@ IMPORTANCE = Term("importance", "importance weight", "log w")
 CORRECTION = Term("correction", "correction", "+ log(u/w)")
 
 
-class BlackBoxISState(NamedTuple):
+class BlackBoxState(NamedTuple):
     """Points that stay where they are, with their weights, and where the descent stands."""
 
     particles: Array  # (m, d)
@@ -166,28 +163,28 @@ class BlackBoxIS(weighting.SmoothedMethod):
         """More than the one pass over the data, after which no more are visited; never less than other methods."""
         return max(usual_rows(target), 3 * target.num_data)
 
-    def init(self, rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
+    def init(self, rng: Rng, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxState:
         """m draws of the proposal, equally weighted."""
         points = proposed(rng, target, knobs)
         m, equal = len(points), weighting.equal(len(points))
         arrays = points, equal, equal.copy(), np.zeros(points.shape), np.zeros(m), np.full(m, 1 / m)
-        return BlackBoxISState(*arrays, 1.0, np.inf, np.inf, 0, 0)
+        return BlackBoxState(*arrays, 1.0, np.inf, np.inf, 0, 0)
 
-    def batch_size(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, num_data: int) -> int:
+    def batch_size(self, state: BlackBoxState, knobs: BlackBoxISKnobs, num_data: int) -> int:
         """All data in the first step, and none later."""
         return 0 if state is not None and state.iteration else num_data
 
-    def batches(self, state: BlackBoxISState, knobs: BlackBoxISKnobs) -> str:
+    def batches(self, state: BlackBoxState, knobs: BlackBoxISKnobs) -> str:
         """All data in their order, once."""
         return "epochs" if state.iteration else "whole"
 
-    def ended(self, state: BlackBoxISState, knobs: BlackBoxISKnobs, target: Target) -> str:
+    def ended(self, state: BlackBoxState, knobs: BlackBoxISKnobs, target: Target) -> str:
         """When the weights are final, or after 3,000 iterations."""
         if state.iteration and state.gap <= CLOSE * state.value:
             return "the weights are final"
         return f"{MOST:,} iterations" if state.iterations >= MOST else ""
 
-    def step(self, rng: Rng, state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs) -> Stepped:
+    def step(self, rng: Rng, state: BlackBoxState, target: Target, batch: Array, knobs: BlackBoxISKnobs) -> Stepped:
         """Some iterations of descent; before the first one the target is asked what it is at the points."""
         ess, cost = effective_sample_size(state.log_weights), Cost()
         if state.iteration == 0:
@@ -200,11 +197,11 @@ class BlackBoxIS(weighting.SmoothedMethod):
         words += f"duality gap {gap:.2g} of KSD² · {weighting.words(state.log_weights)}"
         return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
 
-    def before(self, state: BlackBoxISState) -> Array:
+    def before(self, state: BlackBoxState) -> Array:
         """Importance weights (m,); equal ones before the first step."""
         return np.exp(state.importance)
 
-    def caveat(self, state: BlackBoxISState, knobs: BlackBoxISKnobs) -> str:
+    def caveat(self, state: BlackBoxState, knobs: BlackBoxISKnobs) -> str:
         """That few points carry the weight, or that the descent was stopped on its way."""
         if state.iteration == 0:
             return ""
@@ -217,9 +214,7 @@ class BlackBoxIS(weighting.SmoothedMethod):
         return ""
 
 
-def informed(
-    state: BlackBoxISState, target: Target, batch: Array, knobs: BlackBoxISKnobs
-) -> tuple[BlackBoxISState, Cost]:
+def informed(state: BlackBoxState, target: Target, batch: Array, knobs: BlackBoxISKnobs) -> tuple[BlackBoxState, Cost]:
     """Importance weights, scores and ratios at the points, and what they cost."""
     points, B = state.particles, len(batch)
     log_prior = target.log_prior(points)
@@ -242,7 +237,7 @@ def informed(
     return state._replace(importance=importance, scores=scores, log_ratios=ratios, ahead=ahead), cost
 
 
-def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
+def discrepancy_matrix(state: BlackBoxState, target: Target, knobs: BlackBoxISKnobs) -> tuple[Array, Array]:
     """Rows of the points that may have weight, (n,), and K with its ridge between them, (n, n)."""
     rows = np.flatnonzero(state.log_ratios > -np.inf)
     h = squared_width(state.particles, knobs, target)
@@ -253,7 +248,7 @@ def discrepancy_matrix(state: BlackBoxISState, target: Target, knobs: BlackBoxIS
     return rows, K
 
 
-def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxISState:
+def lowered(state: BlackBoxState, target: Target, knobs: BlackBoxISKnobs) -> BlackBoxState:
     """The state some iterations of descent later."""
     rows, K = discrepancy_matrix(state, target, knobs)
     metric = np.diag(K).copy() if knobs.scaling == "diagonal" else np.ones(len(K))
@@ -268,7 +263,7 @@ def lowered(state: BlackBoxISState, target: Target, knobs: BlackBoxISKnobs) -> B
     return state._replace(log_weights=log_weights, ahead=ahead, pace=found.pace, value=found.value, gap=found.gap)
 
 
-def terms_of(state: BlackBoxISState) -> dict[str, Array]:
+def terms_of(state: BlackBoxState) -> dict[str, Array]:
     """The importance weight, and by how much the descent has corrected it: together log u."""
     known = state.importance > -np.inf
     correction = np.zeros(len(known))

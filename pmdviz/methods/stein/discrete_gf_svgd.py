@@ -1,7 +1,5 @@
 """Stein variational gradient descent on discrete states, without a gradient of the target (Han 2019, Algorithm 8)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
@@ -18,7 +16,6 @@ from pmdviz.methods import optimisers, weighting
 from pmdviz.methods.base import BatchMethod, Stepped, checked_log_density, rows_in_words
 from pmdviz.methods.stein import APART, WIDTH_FACTOR, leaders_width, move_scalar, parts_of_force, width_scalar
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepBlock, StepInfo, Term, Work
-from pmdviz.methods.weighting import NUM_PARTICLES
 from pmdviz.targets import Target
 
 NUM_CENTRES = 5  # of a base that is a mixture
@@ -150,7 +147,7 @@ class DiscreteGFSVGDKnobs(BatchKnobs):
     clip: Keeps x between minus and plus this in every coordinate, with the base cut off there; 0: nowhere.
     """
 
-    num_particles = NUM_PARTICLES.at(100, softbounds=(10, 2_000))
+    num_particles = weighting.NUM_PARTICLES.at(100, softbounds=(10, 2_000))
     batch_size = BATCH_SIZE.at(100)
     weighting = Choice("ratios", COUNTED, "Weights in the force", basic=True)
     surrogate = Choice("automatic", SURROGATES, "Surrogate ρ", basic=True)
@@ -432,8 +429,7 @@ def weighted_force(x: Array, scores: Array, weights: Array, factor: float) -> tu
 
 def distinct(particles: Array) -> int:
     """How many different states there are among particles (m, d), by a fixed random projection of them."""
-    along = np.einsum("ij,j->i", particles, _direction(particles.shape[1]))
-    return len(np.unique(along))
+    return len(np.unique(np.einsum("ij,j->i", particles, _direction(particles.shape[1]))))
 
 
 @lru_cache(maxsize=64)

@@ -6,8 +6,6 @@ with phi the Stein force of a few leaders, and J its Jacobian (Algorithm 3). In 
 the move of all points with their log q (`displaced`), and now and then the weights of the followers (`weighted`).
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import NamedTuple
 
@@ -21,7 +19,6 @@ from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
 from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Terms, Work, events
-from pmdviz.methods.weighting import NUM_PARTICLES, SmoothedMethod, SmoothingKnobs, check_reach, children, prior_draws
 from pmdviz.targets import Target
 
 FIRST_CHECKS, EVERY = (1, 2, 5), 10  # steps after which the weights are asked for, where the best one is kept
@@ -34,7 +31,7 @@ STOPS = {"pilot": "best ESS of a pilot group", "followers": "best ESS of the fol
 BY_PILOTS = ("stop", "pilot")
 
 
-class SteinISKnobs(SmoothingKnobs):
+class SteinISKnobs(weighting.SmoothingKnobs):
     """The knobs of `steinis`.
 
     num_particles: Followers: weighted points that the leaders move, each on its own.
@@ -49,7 +46,7 @@ class SteinISKnobs(SmoothingKnobs):
     num_pilots: Followers that decide when to stop and count for nothing else.
     """
 
-    num_particles = NUM_PARTICLES.at(200, softbounds=(20, 5_000), acts="rejuvenation")
+    num_particles = weighting.NUM_PARTICLES.at(200, softbounds=(20, 5_000), acts="rejuvenation")
     num_leaders = Whole(100, (1, 10_000), (10, 1_000), "Leaders", log=True, basic=True, acts="restart")
     eta = optimisers.ETA.at(0.25)
     kappa = optimisers.STEP_DECAY.at(0.5)
@@ -106,7 +103,7 @@ class SteinISState(NamedTuple):
         return len(self.points) - len(self.particles)
 
 
-class SteinIS(SmoothedMethod):
+class SteinIS(weighting.SmoothedMethod):
     """Stein variational importance sampling.
 
     short_title: SteinIS
@@ -168,8 +165,8 @@ class SteinIS(SmoothedMethod):
     def init(self, rng: Rng, target: Target, knobs: SteinISKnobs) -> SteinISState:
         """Leaders, followers and pilots, all drawn from the prior."""
         m = knobs.num_particles
-        points, log_q = prior_draws(rng, target, m + knobs.pilots)
-        leaders, _ = prior_draws(rng, target, knobs.num_leaders)
+        points, log_q = weighting.prior_draws(rng, target, m + knobs.pilots)
+        leaders, _ = weighting.prior_draws(rng, target, knobs.num_leaders)
         starts = points[:m].copy()
         still = np.zeros(leaders.shape)
         arrays = starts, weighting.equal(m), leaders, leaders, still, points, log_q, starts, np.zeros(m)
@@ -228,7 +225,7 @@ class SteinIS(SmoothedMethod):
 
 def redrawn(rng: np.random.Generator, state: SteinISState, density: Smoothed, m: int) -> SteinISState:
     """m new followers, drawn from q; their log q is its, so the mean of p / q over them is as unbiased as before."""
-    old, (drawn, _) = len(state.particles), children(rng, density, m, "independent", "systematic")
+    old, (drawn, _) = len(state.particles), weighting.children(rng, density, m, "independent", "systematic")
     return state._replace(
         particles=drawn,
         log_weights=weighting.equal(m),
@@ -289,8 +286,7 @@ def weighted(state: SteinISState, target: Target, batch: Array, knobs: SteinISKn
     inside = log_prior > -np.inf
     log_p = log_prior + checked_log_likelihood(target, state.points, batch, inside, may_vanish=True)
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
-    deciding = log_w[m:] if state.num_pilots else log_w[:m]
-    share, terms = stein.ess_share(deciding), dict[str, Array]()
+    share, terms = stein.ess_share(log_w[m:] if state.num_pilots else log_w[:m]), dict[str, Array]()
     better = share > state.best
     if better or knobs.stop == "last" or state.log_z is None:
         log_weights = weighting.normalised(log_w[:m], state.points, batch)
@@ -321,7 +317,7 @@ def _words(state: SteinISState, did: Displacement, knobs: SteinISKnobs) -> str:
 PATH_STEPS = 200  # that the default budget is enough for
 
 
-class PathIntegrationKnobs(SmoothingKnobs):
+class PathIntegrationKnobs(weighting.SmoothingKnobs):
     """The knobs of `path_integration`.
 
     num_particles: Number of points that move together; a step costs m² kernel values.
@@ -332,7 +328,7 @@ class PathIntegrationKnobs(SmoothingKnobs):
     start_draws: Draws over which log q₀ - log p is averaged at the first step.
     """
 
-    num_particles = NUM_PARTICLES.at(300, softbounds=(20, 5_000))
+    num_particles = weighting.NUM_PARTICLES.at(300, softbounds=(20, 5_000))
     eta = optimisers.ETA.at(0.125)
     kappa = optimisers.STEP_DECAY.at(0.0)
     length_scale_factor = stein.WIDTH_FACTOR.at(1.0)
@@ -345,7 +341,7 @@ class PathIntegrationKnobs(SmoothingKnobs):
         return Work(kernels=m**2, likelihoods=self.start_draws * num_data, gradients=m * num_data)
 
 
-class PathIntegrationState(NamedTuple):
+class PathState(NamedTuple):
     """Particles, all of the same weight, and the area so far."""
 
     particles: Array  # (m, d)
@@ -355,7 +351,7 @@ class PathIntegrationState(NamedTuple):
     iteration: int
 
 
-class PathIntegration(SmoothedMethod):
+class PathIntegration(weighting.SmoothedMethod):
     """Path integration of SVGD.
 
     short_title: Path integration
@@ -397,14 +393,12 @@ class PathIntegration(SmoothedMethod):
             return (1 + PATH_STEPS) * target.num_data
         return PATH_STEPS + knobs.start_draws // knobs.num_particles
 
-    def init(self, rng: Rng, target: Target, knobs: PathIntegrationKnobs) -> PathIntegrationState:
+    def init(self, rng: Rng, target: Target, knobs: PathIntegrationKnobs) -> PathState:
         """m draws from the prior."""
-        particles, _ = prior_draws(rng, target, knobs.num_particles)
-        return PathIntegrationState(particles, weighting.equal(len(particles)), np.zeros(1), None, 0)
+        particles, _ = weighting.prior_draws(rng, target, knobs.num_particles)
+        return PathState(particles, weighting.equal(len(particles)), np.zeros(1), None, 0)
 
-    def step(
-        self, rng: Rng, state: PathIntegrationState, target: Target, batch: Array, knobs: PathIntegrationKnobs
-    ) -> Stepped:
+    def step(self, rng: Rng, state: PathState, target: Target, batch: Array, knobs: PathIntegrationKnobs) -> Stepped:
         """The discrepancy where the particles stand, times the step; then the step."""
         t, unit, asked = state.iteration + 1, target.scale, 0
         if state.start_gap is None:
@@ -418,9 +412,9 @@ class PathIntegration(SmoothedMethod):
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
         areas = np.append(state.areas, state.areas[-1] + eps * squared)
         particles = state.particles + eps * unit * force
-        check_reach(particles, target, planned, batch)
+        weighting.check_reach(particles, target, planned, batch)
         parts = partial(stein.parts_of_force, places, scores, h)
-        state = PathIntegrationState(particles, state.log_weights, areas, state.start_gap, t)
+        state = PathState(particles, state.log_weights, areas, state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
         scalars = {"step_size": eps, "length_scale": np.sqrt(h), "squared_discrepancy": squared, "area": areas[-1]}
         words = f"step {eps:.3g}{shorter} · RBF width {np.sqrt(h):.3g} prior sds · KSD² {squared:.3g}"
@@ -430,17 +424,17 @@ class PathIntegration(SmoothedMethod):
         scalars = {name: float(value) for name, value in scalars.items()}
         return state, StepInfo(cost, words, (), scalars, terms, numbers={"ε": eps})
 
-    def log_z(self, state: PathIntegrationState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
+    def log_z(self, state: PathState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
         """The area less what it started from; biased, see above."""
         return None if state.start_gap is None else float(state.areas[-1] - state.start_gap)
 
-    def areas(self, state: PathIntegrationState) -> Array:
+    def areas(self, state: PathState) -> Array:
         """After each step, (t + 1,), nats."""
         return state.areas
 
     caveat_is_of_q = False
 
-    def caveat(self, state: PathIntegrationState, knobs: PathIntegrationKnobs) -> str:
+    def caveat(self, state: PathState, knobs: PathIntegrationKnobs) -> str:
         """That log Z is biased, and which way."""
         way = "grows forever" if knobs.statistic == "v" else "falls without limit"
         return f"log Z is biased: the area under KSD² {way} with finitely many particles; use ais or smc_mcmc for log Z"
@@ -448,7 +442,7 @@ class PathIntegration(SmoothedMethod):
 
 def start_gap(rng: Rng, target: Target, batch: Array, num: int) -> float:
     """Mean over draws of q0 of log q0 - log p = -(log likelihood of all data), nats."""
-    draws, _ = prior_draws(rng, target, num)
+    draws, _ = weighting.prior_draws(rng, target, num)
     return float(-checked_log_likelihood(target, draws, batch).mean())
 
 

@@ -10,8 +10,7 @@ every particle, whatever D. In `SVGD.step` this is, line by line: the gradients 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, TypeAlias
 
@@ -34,7 +33,7 @@ PAIRS = {"sampled": "of sampled pairs", "exact": "of all pairs"}
 BY_MEDIAN, ANNEALS = ("length_scale_rule", ("liu_wang", "thesis", "median")), ("annealing", "on")
 
 
-class AnnealedFlowKnobs(DecayingKnobs):
+class AnnealedFlowKnobs(DecayingKnobs, stein.WidthKnobs):
     """Steps along a force, its kernel, and the way of the target from the prior to the posterior.
 
     optimiser: How the force becomes a step. Adam: exponential moving average. AdaGrad: accumulated squares. None: the
@@ -227,8 +226,12 @@ TITLES = {
 }
 
 
-class Surrogate:
+class Surrogate(NamedTuple):
     """log rho up to a constant, and its gradient."""
+
+    both: Callable[[Array], tuple[Array, Array]]  # points (n, d) -> log rho + constant (n,) in nats, and grad (n, d)
+    # The density of some of its coordinates; None where it has none, or none in closed form.
+    marginal: Callable[[Sequence[int]], Surrogate | None] = lambda coordinates: None
 
     def log_density(self, points: Array) -> Array:
         """log rho + constant, (n, d) -> (n,), in nats."""
@@ -238,89 +241,51 @@ class Surrogate:
         """grad log rho, (n, d) -> (n, d)."""
         return self.both(points)[1]
 
-    def both(self, points: Array) -> tuple[Array, Array]:
-        """log rho + constant (n,) and its gradient (n, d)."""
-        raise NotImplementedError
 
-    def marginal(self, coordinates: Sequence[int]) -> Surrogate | None:
-        """The density of some of its coordinates; None where it has none, or none in closed form."""
-        return None
-
-
-class FlatSurrogate(Surrogate):
-    """rho = 1: no drive, and a repulsion weighted by 1/p."""
-
-    def both(self, points: Array) -> tuple[Array, Array]:
-        """0 and 0."""
-        return np.zeros(len(points)), np.zeros(points.shape)
-
-
-@dataclass(frozen=True, eq=False)
-class GaussianSurrogate(Surrogate):
-    """rho = N(mean, cov), for a mean (d,) and a covariance (d, d)."""
-
-    mean: Array
-    cov: Array
-
-    def both(self, points: Array) -> tuple[Array, Array]:
-        """-(x - mean)' cov^-1 (x - mean) / 2, and -cov^-1 (x - mean)."""
-        score = -np.einsum("ni,ij->nj", points - self.mean, precision(self.cov))
-        return 0.5 * (score * (points - self.mean)).sum(axis=1), score
-
-    def marginal(self, coordinates: Sequence[int]) -> GaussianSurrogate:
-        """The Gaussian of these coordinates."""
-        chosen = list(coordinates)
-        return GaussianSurrogate(self.mean[chosen], self.cov[np.ix_(chosen, chosen)])
-
-
-@dataclass(frozen=True, eq=False)
-class KernelSurrogate(Surrogate):
-    """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h), centres x_j (m, d) and log c_j (m,)  (Han 2019, Algorithm 7)."""
-
-    centres: Array
-    log_masses: Array
-    h: float
-
-    def both(self, points: Array) -> tuple[Array, Array]:
-        """In one pass over the kernels, by the largest term: none underflows; grad is (2/h) (sum_j r_j x_j - x).
-
-        r_j is the share of kernel j in rho(x).
-        """
-        logs, means = soft_means(points, self.centres, self.log_masses, self.h)
-        return logs, 2.0 / self.h * (means - points)
-
-    def marginal(self, coordinates: Sequence[int]) -> KernelSurrogate:
-        """The same kernels in fewer dimensions."""
-        return replace(self, centres=np.ascontiguousarray(self.centres[:, list(coordinates)]))
-
-
-@dataclass(frozen=True, eq=False)
 class PriorSurrogate(Surrogate):
     """rho = the prior, or the q0 of a target without data."""
 
-    target: Target
 
-    def both(self, points: Array) -> tuple[Array, Array]:
-        """log p0 and its gradient."""
-        return self.target.log_prior(points), self.target.grad_log_prior(points)
+def gaussian_surrogate(mean: Array, cov: Array) -> Surrogate:
+    """rho = N(mean, cov), for a mean (d,) and a covariance (d, d); the gradient is -cov^-1 (x - mean)."""
+
+    def both(points: Array) -> tuple[Array, Array]:
+        score = -np.einsum("ni,ij->nj", points - mean, precision(cov))
+        return 0.5 * (score * (points - mean)).sum(axis=1), score
+
+    return Surrogate(both, lambda some: gaussian_surrogate(mean[list(some)], cov[np.ix_(some, some)]))
+
+
+def kernel_surrogate(centres: Array, log_masses: Array, h: float) -> Surrogate:
+    """rho(x) = sum_j c_j exp(-|x - x_j|^2 / h), centres x_j (m, d) and log c_j (m,)  (Han 2019, Algorithm 7).
+
+    In one pass over the kernels, by the largest term: none underflows; grad is (2/h) (sum_j r_j x_j - x), r_j the share
+    of kernel j in rho(x).
+    """
+
+    def both(points: Array) -> tuple[Array, Array]:
+        logs, means = soft_means(points, centres, log_masses, h)
+        return logs, 2.0 / h * (means - points)
+
+    return Surrogate(both, lambda some: kernel_surrogate(np.ascontiguousarray(centres[:, list(some)]), log_masses, h))
 
 
 def made_surrogate(x: Array, log_p: Array, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
     """rho by the knobs, for particles (m, d) and the log of the target there (m,)."""
     if knobs.surrogate == FLAT:
-        return FlatSurrogate()
+        return Surrogate(lambda points: (np.zeros(len(points)), np.zeros(points.shape)))  # rho = 1: 1/p weighs alone
     if knobs.surrogate == PRIOR:
-        return PriorSurrogate(target)
+        return PriorSurrogate(lambda points: (target.log_prior(points), target.grad_log_prior(points)))
     if knobs.surrogate == GAUSSIAN:
         variances = (knobs.surrogate_sd * target.scale) ** 2
-        return GaussianSurrogate(np.full(target.dim, knobs.surrogate_mean), np.diag(variances))
+        return gaussian_surrogate(np.full(target.dim, knobs.surrogate_mean), np.diag(variances))
     if knobs.surrogate == MOMENTS:
         equal = np.full(len(x), 1 / len(x))
         full, spread = len(x) > x.shape[1], np.diag(x.var(axis=0) + stein.CLOSEST)
         spread = weighting.covariance(x, equal, target.scale) if full else spread
-        return GaussianSurrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
+        return gaussian_surrogate(x.mean(axis=0), knobs.surrogate_ratio * spread)
     log_masses = log_p - log_p.max() if knobs.surrogate == DENSITY else np.zeros(len(x))
-    return KernelSurrogate(x, log_masses, stein.leaders_width(x, knobs.surrogate_width, float(target.scale.mean())))
+    return kernel_surrogate(x, log_masses, stein.leaders_width(x, knobs.surrogate_width, float(target.scale.mean())))
 
 
 def log_ratios(log_rho: Array, log_p: Array, points: Array, inverted: bool = False) -> Array:
