@@ -379,11 +379,8 @@ class RaceFilm(Shown):
         return self._scene(last)
 
     def _moments(self, tick: Callable[[], None]) -> Iterator[tuple[Moment, ...]]:
-        """All entrants at each level. Raises InputError for more of them than can be told apart in a picture."""
-        if len(self.labels) > style.MOST_ENTRANTS:
-            most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
-            words = f"{most}: more could not be told apart; this race has {len(self.labels)}"
-            raise InputError(f"{words} (a table or a recipe holds them all)")
+        """All entrants at each level."""
+        check_entrants(len(self.labels))
         pairs, metrics = zip(self.what.recipe.recipes, self.histories, strict=True), self.what.recipe.drawn
         replays = (replayed(*pair, self.levels, "spent", metrics, tick, MAX_BUDGET) for pair in pairs)
         return zip(*replays, strict=True)
@@ -400,6 +397,14 @@ class RaceFilm(Shown):
     def columns(self) -> Mapping[str, np.ndarray]:
         """How each run ended, or the measured histories."""
         return _rows(self.what) if self.look.table == "rows" else _histories(self.what)
+
+
+def check_entrants(number: int) -> None:
+    """Raise InputError for more entrants than can be told apart in a picture."""
+    if number > style.MOST_ENTRANTS:
+        most = f"a picture shows at most {style.MOST_ENTRANTS} entrants"
+        words = f"{most}: more could not be told apart; this race has {number}"
+        raise InputError(f"{words} (a table or a recipe holds them all)")
 
 
 # The pictures of a film's scenes, for every renderer.
