@@ -147,8 +147,7 @@ class Lab(LivePage[Snapshot]):
 
     _opening = False  # whether a link replaces the run on show
     _in_lesson = False
-    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
-    keys |= {act: act for act in BRANCH_BUTTONS}
+    keys = {**LivePage.keys, **{act: act for act in BRANCH_BUTTONS}}
 
     def __new__(cls, *given: Any, static: bool = False, keyboard: bool = False, **named: Any) -> Any:
         """A lab; with `static` a page that needs no kernel."""

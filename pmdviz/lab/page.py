@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from operator import methodcaller
-from typing import TYPE_CHECKING, Any, ClassVar, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import panel as pn
 from bokeh.document import Document
@@ -201,7 +201,8 @@ class LivePage(Page, Generic[Shown]):
     or a key), `cancel` and `_tell_floor`; and `inside`, `exports` and `sheets`; one of these is open at a time.
     """
 
-    keys: ClassVar[Mapping[str, str]] = {}  # of the keyboard -> what `_act` is given
+    # Of the keyboard -> what `_act` is given.
+    keys: Mapping[str, str] = dict(space="toggle", right="step", left="back", R="restart", N="reseed", I="inside")
     screen: LiveScreen
     setup: ProblemControls
     inside: InsidePanel

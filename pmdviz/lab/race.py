@@ -68,8 +68,7 @@ class Race(LivePage):
     Raises InputError for anything that cannot be used.
     """
 
-    keys = {"space": "toggle", "right": "step", "left": "back", "R": "restart", "N": "reseed", "I": "inside"}
-    keys |= {"what_if": "what_if"}
+    keys = {**LivePage.keys, "what_if": "what_if"}
     _what_if = False  # whether the next changed setting begins a branch
 
     def __init__(

@@ -84,6 +84,8 @@ class PictureFigure:
     items wait among its tags until a picture is saved. `borders` are the same at any size of the labels.
     """
 
+    put: Callable[[models.ColumnDataSource, Any], None] = staticmethod(set_data)  # a live page has a shorter way
+
     def __init__(
         self,
         name: str,
@@ -91,7 +93,6 @@ class PictureFigure:
         zoom: str = "",
         legend: bool = True,
         more: Sequence[Picture] = (),
-        put: Callable[[models.ColumnDataSource, Any], None] = set_data,
         borders: Mapping[str, int] | None = None,
         **look: Any,
     ) -> None:
@@ -100,7 +101,6 @@ class PictureFigure:
         look |= {"x_axis_type": "log" if first.x.log else "linear", "y_axis_type": "log" if self.log else "linear"}
         self.figure, self._borders = figures.make(name, zoom=zoom, **look), borders
         figures.describe_by_tag(self.figure)
-        self.put = put  # a live page has a shorter way than Bokeh's
         self.stores: dict[str, Store] = {}
         self.drawn: dict[str, Layer] = {}
         self.signs: dict[str, Layer] = {}  # of the legend

@@ -126,7 +126,7 @@ async def test_a_spiky_bandwidth_is_told_with_the_numbers_of_the_run_and_undone(
 
 def test_a_run_races_with_another_value_or_with_its_branch_each_with_its_own_settings():
     begun, runner = [], Runner(Recipe("mixture", "pmd", num_particles=200, seed=4, budget=500))
-    panel = ComparePanel(begun.append, lambda: "Compare")
+    panel = ComparePanel(begun.append, lambda: "Compare", lambda sheet: None)
     panel.show(runner.snapshot())
     panel.toggle()
     panel.what.value = (KNOB, "bandwidth")

@@ -42,10 +42,7 @@ class ComparePanel:
     """
 
     def __init__(
-        self,
-        begin: Callable[[RaceRecipe], None],
-        go: Callable[[], str],
-        about: Callable[[widgets.Sheet], None] = lambda sheet: None,
+        self, begin: Callable[[RaceRecipe], None], go: Callable[[], str], about: Callable[[widgets.Sheet], None]
     ) -> None:
         self._begin, self._go = begin, go
         self.more: list[pn.viewable.Viewable] = []
