@@ -93,6 +93,14 @@ class BatchStream:
 MEMORY_CAP = 64 * 2**20  # bytes of kept frames
 FEWEST = 4
 
+_most_bytes = MEMORY_CAP
+
+
+def keep_bytes(most: int) -> None:
+    """Let a session keep at most so many bytes of frames, in this process and from now on."""
+    global _most_bytes
+    _most_bytes = most
+
 
 class Checkpoint(NamedTuple):
     """A kept frame and the random streams behind it."""
@@ -105,7 +113,7 @@ class Checkpoint(NamedTuple):
 class Checkpoints:
     """Checkpoints by iteration, in rising order; past `memory_cap` bytes every second one but the last is dropped."""
 
-    def __init__(self, memory_cap: int = MEMORY_CAP) -> None:
+    def __init__(self, memory_cap: int) -> None:
         self._memory_cap, self.num_bytes = memory_cap, 0
         self._kept: dict[int, Checkpoint] = {}
 
@@ -169,16 +177,17 @@ class Session:
         Which frames are measured into the history: every so many iterations, or (None) at 0, 1, 2, 5, 10 and then one
         in each block of ten (`history.is_due`). The last frame of the budget is always measured. By default rows lack
         figures that take longer than the steps since the row before (`Frame.dear`); the last row has all.
-    memory_cap : int
-        Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped.
+    memory_cap : int or None
+        Bytes of states kept for `seek` and `Run.frames`; past it every second one is dropped. None: 64 MB, 16 MB on a
+        server.
     """
 
-    def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int = MEMORY_CAP) -> None:
+    def __init__(self, recipe: Recipe, metrics_every: int | None = None, memory_cap: int | None = None) -> None:
         if not isinstance(recipe, Recipe):
             raise InputError(f"Session needs a pmdviz.Recipe; got {shown(recipe)}")
         if metrics_every is not None:
             metrics_every = checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
-        self._metrics_every, self._memory_cap = metrics_every, memory_cap
+        self._metrics_every, self._memory_cap = metrics_every, _most_bytes if memory_cap is None else memory_cap
         self._start(recipe)
 
     def _start(self, recipe: Recipe) -> None:

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from pmdviz import experiments as forecast
 from pmdviz.data import files as data_files
 from pmdviz.engine import recipe as parts
+from pmdviz.engine import session
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import FORMAT, MAX_BUDGET, MAX_CHANGES, Recipe, fold
 from pmdviz.engine.session import Session
@@ -209,7 +210,7 @@ def test_particles_and_steps_have_limits(allow):
     refused("at most 24,49", limits.capped(KNOBS.specs()["num_particles"], KNOBS).parse, 50_000)
 
 
-def test_budgets_and_changes_have_limits(allow):
+def test_budgets_changes_and_kept_frames_have_limits(allow, monkeypatch):
     allow(max_budget=10_000)
     refused("budget must be at most 10,000 data on this server; got endless", limits.check, Recipe(budget=None))
     assert limits.budgets(BUDGETS) == {"2,000": 2_000, "5,000": 5_000}
@@ -233,12 +234,18 @@ def test_budgets_and_changes_have_limits(allow):
     runner.advance(1)
     refused("at most 2 changes here; restart the run for a new log", runner.set, {"eta": 9.0})
     assert runner.session.knobs.eta == 2.0
+    monkeypatch.setattr(limits, "KEPT_BYTES", 10 * runner.session.frame.num_bytes)
+    limits.enforce()
+    runner = Runner(Recipe("gaussian", num_particles=10, budget=None))
+    runner.advance(40)
+    assert runner.session.num_bytes <= limits.KEPT_BYTES
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays_in_force(monkeypatch):
     """Not even in this process."""
     monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
+    monkeypatch.setattr(session, "_most_bytes", session.MEMORY_CAP)
     monkeypatch.setattr(limits, "_most_replay_s", math.inf)
     monkeypatch.setattr(data_files, "_forbidden", False)
     monkeypatch.setattr(forecast, "_served", False)

@@ -10,6 +10,7 @@ from functools import lru_cache
 from pmdviz.data.files import forbid_reading
 from pmdviz.densities.density import keep_sides
 from pmdviz.engine.recipe import Recipe, keep_changes
+from pmdviz.engine.session import keep_bytes
 from pmdviz.errors import InputError
 from pmdviz.experiments import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
@@ -80,15 +81,17 @@ PARTICLES = "num_particles"
 DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
 DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some hundred
 DEFAULT_REPLAY_S = 60  # of computing that a server spends on one replay
+KEPT_BYTES = 16 * 2**20  # of frames that a session goes back to; it computes others again
 _most_replay_s = math.inf
 
 
 def enforce() -> None:
-    """Put into force what holds for the whole process: no files, changes of a recipe, replays of links, finest grid."""
+    """Put into force what holds for the whole process: no files, changes of a recipe, memory, replays, finest grid."""
     global _most_replay_s
     forbid_reading()
     forbid_insisting()
     keep_changes(limit("max_changes") or DEFAULT_CHANGES)
+    keep_bytes(KEPT_BYTES)
     _most_replay_s = limit("max_replay_s") or DEFAULT_REPLAY_S
     if (side := limit("max_grid")) is not None:
         keep_sides(side)
