@@ -189,8 +189,9 @@ class Lab(LivePage[Snapshot]):
         self.link_builder = LinkBuilder(self._share, self.screen.ack)
         self.fit = FitPanel()
         self.luck = LuckPanel(self.screen.traces)
-        go, moved = lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
-        self.compare = ComparePanel(self._begin_race, go, moved)
+        self.compare = ComparePanel(
+            self._begin_race, lambda: "Compare" if self.on_open else "Copy Python", self._sheet_moved
+        )
         self._make_sheets()
         self.screen.group.param.watch(handed(lambda event: self.luck.say()), "value")
         self.setup.hide(link.hide)

@@ -18,7 +18,11 @@ from pmdviz.lessons.reading import find_lesson
 from pmdviz.presets import find_preset
 
 LONGEST = 2000  # characters of a query that every mail program, chat and proxy lets through
-NAMES = "run preset at frame hide embed start presenter race experiment knobs settings lesson step skip".split()
+NAMES = (
+    *("run", "preset", "at", "frame", "hide", "embed", "start", "presenter", "race"),
+    *("experiment", "knobs", "settings"),
+    *("lesson", "step", "skip"),
+)
 
 
 STARTS = START, HERE, END = ("start", "here", "end")  # of its run, where a link opens it

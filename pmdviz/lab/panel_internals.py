@@ -82,7 +82,9 @@ def _without_shorter_lists(events: list[DocumentChangedEvent]) -> list[DocumentC
     """
     lists = [event for event in events if isinstance(event, ModelChangedEvent) and event.attr == "children"]
     last = {event.model.id: event for event in lists}
-    shorter = [e for e in lists if e is not last[e.model.id] and {*e.new} <= {*last[e.model.id].new}]
+    shorter = [
+        event for event in lists if event is not last[event.model.id] and {*event.new} <= {*last[event.model.id].new}
+    ]
     return [event for event in events if event not in shorter]
 
 

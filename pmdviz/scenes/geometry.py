@@ -115,8 +115,11 @@ def gradient_path(start: np.ndarray, p: np.ndarray, gamma: float, steps: int) ->
 
 MOST_STEPS = 40
 MOVED = "moved"
-# q_0 over the states A, B, C
-STARTS = dict(far=np.array([0.05, 0.15, 0.80]), equal=np.full(3, 1 / 3), edge=np.array([0.02, 0.90, 0.08]))
+STARTS = {  # q_0 over the states A, B, C
+    "far": np.array([0.05, 0.15, 0.80]),
+    "equal": np.full(3, 1 / 3),
+    "edge": np.array([0.02, 0.90, 0.08]),
+}
 
 
 PLACES = {"far": "near C, far from p", "equal": "all equally likely", "edge": "near B, close to an edge"}

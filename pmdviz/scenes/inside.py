@@ -113,8 +113,13 @@ def _written(value: float) -> str:
 def term_words(term: Term, numbers: Mapping[str, float]) -> Mapping[str, Told]:
     """A term as a person reads it; `filled` is "" where its formula has no number to put in."""
     numbered = filled(term.formula, numbers)
-    told = {name: getattr(term, name) for name in ("name", "title", "formula", "about")}
-    return {**told, "filled": "" if numbered == term.formula else numbered}
+    return {
+        "name": term.name,
+        "title": term.title,
+        "formula": term.formula,
+        "filled": "" if numbered == term.formula else numbered,
+        "about": term.about,
+    }
 
 
 # The four pictures of a step in words: a title and a sentence on what happened in this one.

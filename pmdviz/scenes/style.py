@@ -46,8 +46,16 @@ DARK = _theme(
     exact="#56B4E9", approximate="#E69F00", particles="#E69F00", prior="#8a8a8a", ghost="#b3b3b3",
     ink="#ffffff", floor="#b3b3b3", first_path="#D19BE8", second_path="#F0E442",
 )  # fmt: skip
-DASHES = MappingProxyType(  # () is solid; dots alone are the prior's
-    dict(exact=(), approximate=(7, 3), prior=(2, 3), ghost=(7, 3, 2, 3), moved=(4, 2), paths=(), floor=(4, 4))
+DASHES = MappingProxyType(
+    {
+        "exact": (),  # solid
+        "approximate": (7, 3),
+        "prior": (2, 3),
+        "ghost": (7, 3, 2, 3),  # dots alone are the prior's
+        "moved": (4, 2),
+        "paths": (),
+        "floor": (4, 4),
+    }
 )
 PATH_COLOURS = ("ink", "approximate", "first_path", "second_path")  # of the kinds of segments in `scenes.columns`
 PATH_WIDTH = 1.6  # px
@@ -64,7 +72,15 @@ TEXT_PX, PRESENTER_PX = 13, 19
 BORDERS = {"left": 64, "right": 36, "bottom": 48, "top": 52}
 PRESENTER_BORDERS = {"left": 92, "right": 36, "bottom": 68, "top": 60}  # the same for large labels
 LEGEND: Mapping[str, Any] = MappingProxyType(
-    dict(orientation="horizontal", location="center", padding=0, margin=2, spacing=12, glyph_width=22, glyph_height=14)
+    {
+        "orientation": "horizontal",
+        "location": "center",
+        "padding": 0,
+        "margin": 2,
+        "spacing": 12,
+        "glyph_width": 22,
+        "glyph_height": 14,
+    }
 )
 
 

@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 import pmdviz
 from pmdviz.export.films import Film, stage_of
 from pmdviz.export.options import Look
+from tests.support.browser import painted
 from tests.support.tables import refused
 from tests.wasm import pages
 from tests.wasm.pages import LIMIT_MS, begun, played
@@ -71,6 +72,7 @@ def test_the_page_is_one_small_file_that_plays_and_replays_the_exported_run(brow
     for width, height in ((390, 844), (1366, 625), (1440, 900)):
         page.set_viewport_size({"width": width, "height": height})
         page.wait_for_function("document.documentElement.scrollWidth <= innerWidth")
+    painted(page)  # in the last size
     x, y = page.evaluate("(({X, Y}) => [X(1), Y(-2)])(document.querySelector('.stage').pmdviz)")
     box = page.locator(".stage").bounding_box()
     page.mouse.move(box["x"] + x, box["y"] + y)

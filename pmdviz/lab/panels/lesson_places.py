@@ -82,8 +82,9 @@ class Veil:
 
 
 SECOND = "second traces"  # hidden throughout a lesson
-# metrics that need no exact posterior
-WITHOUT_EXACT = {*"ess ancestors khat rhat bulk_ess shift ksd ksd_noise log_z log_z_above theta_1".split()}
+WITHOUT_EXACT = frozenset(  # metrics that need no exact posterior
+    ("ess", "ancestors", "khat", "rhat", "bulk_ess", "shift", "ksd", "ksd_noise", "log_z", "log_z_above", "theta_1")
+)
 NO_VEIL = Veil()
 
 

@@ -300,15 +300,21 @@ class KnobControl:
             self.refuse(error.on_page)
 
     def show(
-        self, value: Value, default: Value, note: str = "", unit: str = "", visible: bool = True, asked: bool = False
+        self,
+        value: Value,
+        default: Value,
+        note: str = "",
+        unit: str | None = None,
+        visible: bool = True,
+        asked_for: bool = False,
     ) -> None:
         """The value in force, what its default is now, and when a new value will act.
 
-        A knob that was changed, or is `asked` for by another one that was, is not folded away.
+        A knob that was changed, or is `asked_for` by another one that was, is not folded away.
         """
         self._default, self.changed, self.note, self.visible = default, value != default, note, visible
-        self.folds = not (self._knob.basic or self.changed or asked)
-        self.unit = unit or self.unit
+        self.folds = not (self._knob.basic or self.changed or asked_for)
+        self.unit = self.unit if unit is None else unit
         if (text := as_text(value)) != self.value:
             self.value, self.message = text, ""
             self.serial += 1
@@ -352,9 +358,7 @@ def unit_given(unit: str, values: Mapping[str, Value]) -> str:
     return next((text for choice, text in parts.items() if choice in values.values()), unit)
 
 
-Words = Mapping[str, str]  # when each knob will act
-Names = frozenset[str]
-NONE: Words = {}
+NONE: Mapping[str, str] = {}
 
 
 def in_order(specs: Mapping[str, KnobSpec]) -> list[str]:
@@ -389,8 +393,8 @@ class KnobForm(Component):
         self,
         values: Knobs,
         defaults: Mapping[str, Value],
-        pending: Words = NONE,
-        idle: Names = frozenset(),
+        pending: Mapping[str, str] = NONE,
+        idle: frozenset[str] = frozenset(),
         turn: Turn | None = None,
     ) -> None:
         """The same, of all knobs of a set, which may be another than before; `turn` turns them where it is given."""
@@ -407,7 +411,11 @@ class KnobForm(Component):
         self.param.update(specs=[_plain(specs[name]) for name in in_order(specs)], states=self._states)
 
     def show(
-        self, values: Knobs, defaults: Mapping[str, Value], pending: Words = NONE, idle: Names = frozenset()
+        self,
+        values: Knobs,
+        defaults: Mapping[str, Value],
+        pending: Mapping[str, str] = NONE,
+        idle: frozenset[str] = frozenset(),
     ) -> None:
         """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
         plain, specs = values.as_dict(), values.specs()
@@ -416,8 +424,8 @@ class KnobForm(Component):
             spec = specs[name]
             default = spec.default_beside(plain, defaults)
             unit, seen = unit_given(spec.unit, plain), name not in idle | self.hidden and values.matters(name, plain)
-            asked = any(plain[other] != defaults[other] for other in spec.only_if or ())
-            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked)
+            asked_for = any(plain[other] != defaults[other] for other in spec.only_if or ())
+            control.show(plain[name], default, pending.get(name, ""), unit, seen, asked_for)
         self._quiet = False
         self._publish()
 

@@ -38,7 +38,12 @@ class ComponentsScene(OverPosterior):
     name = "components"
     title = "Components of the mixture"
     order = 12
-    legend = dict(prior="prior", exact="exact posterior", particles="particles", paths="1 and 2 sd of each Gaussian")
+    legend = {
+        "prior": "prior",
+        "exact": "exact posterior",
+        "particles": "particles",
+        "paths": "1 and 2 sd of each Gaussian",
+    }
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods that have components of their own, from two coordinates on."""
@@ -106,7 +111,12 @@ class FollowersScene(OverPosterior):
     name = "followers"
     title = "Leaders and followers"
     order = 8
-    legend = dict(exact="exact posterior", particles="followers, by log weight", others="leaders", paths="paths")
+    legend = {
+        "exact": "exact posterior",
+        "particles": "followers, by log weight",
+        "others": "leaders",
+        "paths": "paths",
+    }
 
     def applies(self, target: Target, method: Method) -> bool:
         """To methods with leaders."""
@@ -120,8 +130,13 @@ class FollowersScene(OverPosterior):
         """The posterior's picture, with dots and cells of its own."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         sizes = log_sizes(drawn.particles["weight"])
-        plain = drawn._replace(approximate=col.EMPTY_LINE, prior=col.EMPTY_LINE, image=_stretches(frame))
-        return plain._replace(particles={**drawn.particles, "size": sizes}, others=_leaders(frame, pair))
+        return drawn._replace(
+            approximate=col.EMPTY_LINE,
+            prior=col.EMPTY_LINE,
+            particles={**drawn.particles, "size": sizes},
+            others=_leaders(frame, pair),
+            image=_stretches(frame),
+        )
 
 
 def log_sizes(weights: np.ndarray) -> np.ndarray:
