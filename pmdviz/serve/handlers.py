@@ -10,7 +10,6 @@ import asyncio
 import logging
 import re
 import sys
-import time
 import traceback
 import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -91,8 +90,8 @@ class SecurityHeaders(OutputTransform):
 
 # Pages are built one at a time, in a thread, while the event loop has frames and new connections.
 #
-# The queue is bounded, and senders who have hung up lose their turn. A page takes half of the loop's time while it is
-# built. Pages pay for it, and get it back once a browser has kept them for a while: others are built for 3 s in 10.
+# The queue is bounded, and senders who have hung up lose their turn. A page takes a part of the loop's time while it is
+# built. Pages are counted, but for those that a browser has kept for a while: of others there are two, then one in 4 s.
 
 REST_S = 0.1  # after a page
 LOOK_S = 0.05
@@ -100,7 +99,7 @@ GAP_S = 0.03  # between two parts of one: about a frame
 BUILDING_S = 0.0003  # between threads meanwhile: visitors who play keep more frames; a page takes a tenth longer
 DOOR, INSIDE = "door", "inside"  # lanes
 MOST_WAITING = 40  # a class comes at once
-PAID = (0.3, 1.0)  # seconds for which pages may be built per second, and at once
+PAGES = (0.25, 1.0)  # that may be built per second, and at once besides the next one
 KEPT_S = 8.0  # a browser that has a page for so long keeps it
 GRACE_S = 0.3  # before a page is begun where that is used up: senders who hang up are mostly gone by then
 
@@ -116,12 +115,12 @@ class Gone(Exception):
 class _Queue:
     def __init__(self) -> None:
         self.lock, self.waiting = asyncio.Lock(), 0
-        self.paid, self.took = Bucket(*PAID), 0.0  # s for which the last page was built
+        self.pages = Bucket(*PAGES)
 
     @property
     def in_debt(self) -> bool:
-        """Whether pages have used up what they may take."""
-        return self.paid.owed(0.0) > 0
+        """Whether more pages were built than may be."""
+        return self.pages.owed(0.0) > 0
 
     async def release(self) -> None:
         """Let the next one build, in a while; sooner where browsers keep what they get."""
@@ -161,15 +160,13 @@ async def turn(
     if gone():
         queue.lock.release()
         raise Gone
-    began = time.monotonic()
     sys.setswitchinterval(BUILDING_S)
     try:
         yield
     finally:
         sys.setswitchinterval(SWITCH_S)
         if lane == DOOR:
-            queue.took = time.monotonic() - began
-            queue.paid.owed(queue.took)
+            queue.pages.owed()
         _tasks.add(task := asyncio.ensure_future(queue.release()))
         task.add_done_callback(_tasks.discard)
 
@@ -195,22 +192,21 @@ _places: WeakKeyDictionary[ServerSession, Place] = WeakKeyDictionary()  # sessio
 
 
 class Place:
-    """The websockets of a session that has just been handed out, and what its page took of the loop."""
+    """The websockets of a session that has just been handed out, and whether its page still counts."""
 
     def __init__(self) -> None:
         self.open: WeakSet[SocketHandler] = WeakSet()
-        self.opened, self._queue = Bucket(*REOPENED), _queue()
-        self._cost = self._queue.took
+        self.opened, self._queue, self._counts = Bucket(*REOPENED), _queue(), True
 
     def enter(self, socket: SocketHandler) -> None:
-        """A browser has it; if it still does in a while, the page is paid back."""
+        """A browser has it; if it still does in a while, the page no longer counts."""
         self.open.add(socket)
         asyncio.get_running_loop().call_later(KEPT_S, self._keep)
 
     def _keep(self) -> None:
-        if self.open:
-            self._queue.paid.owed(-self._cost)
-            self._cost = 0.0
+        if self.open and self._counts:
+            self._queue.pages.owed(-1.0)
+            self._counts = False
 
 
 def _refuse(handler: RequestHandler, status: int, words: str, **headers: int) -> None:
