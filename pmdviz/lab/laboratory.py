@@ -110,7 +110,7 @@ def _turned(session: Session, method: str, made: Recipe) -> dict[str, Value]:
 # The page.
 
 KEPT_RUNS = 5
-KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has 64 MB
+KEPT_BYTES = 4 * 2**20  # of the places to come back to in each of them; the run that is seen has more
 
 
 class Kept(NamedTuple):

@@ -106,13 +106,15 @@ class PlaybackBar:
 
     def close(self, on: bool) -> None:
         """Whether no step is to be made for now: a lesson asks first."""
-        self._closed = on
-        self.enable(*self._standing)
+        if on != self._closed:
+            self._closed = on
+            self.enable(*self._standing)
 
     def hold(self, on: bool) -> None:
         """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
-        self._held = on
-        self.enable(*self._standing)
+        if on != self._held:
+            self._held = on
+            self.enable(*self._standing)
 
     def offers(self, label: str) -> bool:
         """Whether the button or entry of that label can be pressed."""
@@ -397,7 +399,7 @@ class KnobForm(Component):
         idle: frozenset[str] = frozenset(),
         turn: Turn | None = None,
     ) -> None:
-        """The same, of all knobs of a set, which may be another than before; `turn` turns them where it is given."""
+        """Show all knobs of a set, which may be another than before; `turn` turns them where it is given."""
         if self._made is not (kind := type(values)):
             self._made = kind
             self.build({name: capped(spec, kind) for name, spec in kind.specs().items()}, defaults, turn)
