@@ -234,11 +234,11 @@ def test_budgets_changes_and_kept_frames_have_limits(allow, monkeypatch):
     runner.advance(1)
     refused("at most 2 changes here; restart the run for a new log", runner.set, {"eta": 9.0})
     assert runner.session.knobs.eta == 2.0
-    monkeypatch.setattr(limits, "KEPT_BYTES", 10 * runner.session.frame.num_bytes)
+    monkeypatch.setattr(limits, "KEPT_BYTES", 6 * runner.session.frame.num_bytes)
     limits.enforce()
     runner = Runner(Recipe("gaussian", num_particles=10, budget=None))
     runner.advance(40)
-    assert runner.session.num_bytes <= limits.KEPT_BYTES
+    assert len(runner.session.frames) > 3 and runner.session.num_bytes <= limits.KEPT_BYTES
 
 
 @pytest.fixture(autouse=True)
