@@ -28,13 +28,14 @@ def test_a_lost_connection_is_said_and_one_click_opens_the_page_again(browser, t
         server.process.kill()
         banner = lab.page.get_by_text("The connection to the server was lost.")
         banner.wait_for()
-        stood, words = lab.at_rest(looks=10), without_floor(lab)
+        stood, words, address = lab.at_rest(looks=10), without_floor(lab), lab.page.url
         server.process.wait()
         again = subprocess.Popen([*SERVE, "--port", str(server.port)], stderr=subprocess.DEVNULL)
         try:
             lab.page.get_by_role("button", name="Open again").click(timeout=60_000)
             lab.wait(f"window.pmdviz && pmdviz.iteration() == {stood} && pmdviz.model('acknowledge')?.drawn > 0", 60)
-            assert banner.count() == 0 and without_floor(lab) == words
+            assert banner.count() == 0
+            assert without_floor(lab) == words, (address, lab.page.url)
             lab.press("Play")
             lab.reach(stood + 3)
         finally:
