@@ -72,7 +72,9 @@ def _change(rng: np.random.Generator, event: dict[str, Any]) -> None:
             for _ in range(depth):
                 holder[key] = [holder[key]]
         case 5 if isinstance(holder, dict):
-            holder[str(_one(rng, ("type", "id", "kind", "hint", "setter", "callback_invoker", "x")))] = _one(rng, ODD)
+            holder[str(_one(rng, ("type", "id", "kind", "hint", "setter", "callback_invoker", "x")))] = copy.deepcopy(
+                _one(rng, ODD)
+            )
         case _:
             other = holders[rng.integers(len(holders))]
             holder[key] = copy.deepcopy(other)
