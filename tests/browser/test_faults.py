@@ -144,7 +144,8 @@ PAGE = Path(__file__).with_name("injected_page.py")
 def injected(browser, tmp_path):
     """The lab of the page, whose server's log has no traceback."""
     command = [sys.executable, "-m", "panel", "serve", str(PAGE), "--liveness", "--plugins", "pmdviz.panel_plugin"]
-    with running(command, tmp_path / "log") as server:
+    origin = ["--allow-websocket-origin", "*"]  # Bokeh 3.9.0 lets in localhost alone, which these browsers cannot find
+    with running(command + origin, tmp_path / "log") as server:
         lab = Lab(browser, f"{server.url}/injected_page?preset={TEXT}#{TEXT}")
         yield lab
         lab.context.close()
