@@ -50,7 +50,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
 
 
 @pytest.mark.nightly
-def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, tmp_path):
+def test_an_experiment_of_a_link_with_its_picture_and_a_file(open_lab, tmp_path):
     knobs = RecurrenceKnobs.checked({"runs": 2, "steps": 3})
     lab = open_lab("/" + experiment_query(asked_of(Choice("recurrence", knobs))))
     page = lab.page
@@ -64,12 +64,6 @@ def test_an_experiment_of_a_link_with_live_pictures_cancel_and_a_file(open_lab, 
     assert len((tmp_path / "rows.csv").read_text().splitlines()) == 7
     page.get_by_label("Experiment", exact=True).select_option("Error against particles, steps or data")
     lab.wait("location.search === '?page=theory&experiment=convergence'")
-    lab.press("Run the experiment")
-    page.get_by_role("img", name=re.compile("^Chart: (Measured slope|error of bounded)")).wait_for(timeout=120_000)
-    lab.press("Cancel")
-    page.get_by_text("Cancelled; finished measurements stay.").wait_for()
-    page.wait_for_function("document.getAnimations().length === 0")
-    assert axe(page) == []
 
 
 FIRST = next(iter(LESSONS.values()))
