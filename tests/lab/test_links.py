@@ -10,8 +10,6 @@ from urllib.parse import parse_qsl, unquote
 import numpy as np
 import pytest
 import segno
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from pmdviz import experiments as forecast
 from pmdviz.data import files as data_files
@@ -92,6 +90,12 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
         assert Lab(link=link).screen.heading.question == PRESETS["too_bold"].question
 
 
+def packed(content):
+    """What a link has of a text: shorter, and in letters."""
+    letters = base64.urlsafe_b64encode(zlib.compress(content, 9, wbits=-15))
+    return f"{FORMAT}." + letters.decode().rstrip("=")
+
+
 @looped(
     "text, words",
     [
@@ -105,6 +109,7 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
         ("².", "incomplete"),
         ("4.", "cut short"),
         ("4.!!!!", "cut short"),
+        (packed(b"\xff"), "this is not a recipe in JSON"),
         (Recipe(seed=5).to_link()[:-4], "cut short"),
         (Recipe(seed=5).to_link() + "AAAA", "cut short"),
         (f"{FORMAT}." + "A" * 1_000_000, "at most 1,000,000 characters; this one has 1,000,002"),
@@ -115,8 +120,7 @@ def test_what_is_no_link_gives_a_sentence(text, words):
 
 
 def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to_a_large_one(monkeypatch):
-    packed = zlib.compress(b'{"target":"' + b"a" * 50_000_000 + b'"}', 9, wbits=-15)
-    bomb = f"{FORMAT}." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    bomb = packed(b'{"target":"' + b"a" * 50_000_000 + b'"}')
     assert len(bomb) < 100_000
     refused("cut short", Recipe.from_link, bomb)
     long = fold({"changes": [[k, {"bandwidth": 0.1 + 0.1 * (k % 2)}] for k in range(1, 1001)]})
@@ -124,18 +128,6 @@ def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to
     monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
     for arguments in ({"run": [long.encode()]}, {"run": [b"4.A"], "hide": [b"a" * 2000]}):
         refused(r"a link has at most 2,000 characters; this one has [\d,]+", read, arguments)
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.text(max_size=80), st.integers(0, 60))
-@example("4.", 0)
-def test_any_text_gives_a_recipe_or_a_sentence(text, at):
-    good = Recipe(seed=7).to_link()
-    for tried in (text, good[:at] + text + good[at:]):
-        try:
-            assert isinstance(Recipe.from_link(tried), Recipe)
-        except InputError as error:
-            assert str(error)
 
 
 def test_an_address_that_others_cannot_open_is_found_and_a_qr_code_holds_one():
@@ -234,6 +226,7 @@ def test_budgets_changes_and_kept_frames_have_limits(allow, monkeypatch):
     runner.advance(1)
     refused("at most 2 changes here; restart the run for a new log", runner.set, {"eta": 9.0})
     assert runner.session.knobs.eta == 2.0
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)  # 40 iterations also where they take long
     monkeypatch.setattr(limits, "KEPT_BYTES", 6 * runner.session.frame.num_bytes)
     limits.enforce()
     runner = Runner(Recipe("gaussian", num_particles=10, budget=None))

@@ -15,7 +15,7 @@ from pmdviz.lessons.questions import points as points_of_task
 from pmdviz.lessons.reading import LESSONS, find_lesson
 from tests.cli.test_cli import called
 from tests.lessons.samples import SMALL, changed, lesson_of
-from tests.support.lessons import small_challenge, small_lesson
+from tests.support.lessons import small_lesson
 from tests.support.tables import refused
 
 LESSON = lesson_of(SMALL)
@@ -136,7 +136,8 @@ def test_a_lesson_becomes_a_sheet_with_answers_confidence_seeds_and_recipe():
     assert (first["answer"], first["confidence"], first["grade"], first["seed"]) == ("b", "sure", "Right", 0)
     assert (second["points"], second["grade"], goal["task"], goal["points"]) == (0.5, "Close", "turn/goal", 1.0)
     assert found["recipes"]["first"]["target"] == "gaussian" and found["recipes"]["first"]["seed"] == 0
-    progress = Progress(small_challenge(), ("tune",), {}, {}, {}, frozenset(), frozenset(), {"tune": 40.0}, True)
+    challenge, none = LESSONS["five_passes"], frozenset()
+    progress = Progress(challenge, ("attempt",), {}, {}, {}, none, none, {"attempt": 40.0}, True)
     assert points(lesson_sheet(progress)) == (0.4, 2.0)
 
 

@@ -254,13 +254,10 @@ def test_ticks_are_left_out_beyond_the_box_and_words_tell_what_is_lost_between_b
     assert len(within.paths["x0"]) == 0, "its dots are its particles"
 
 
-COMPONENTS = SCENES["components"]
-
-
 @looped("target, dim, pair", [("gaussian", 2, (0, 1)), ("linear", 3, (2, 0))])
 def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(target, dim, pair):
     frame = frame_of(target, "adaptive_is", 4, dim=dim, num_components=6, num_particles=300)
-    columns, mixture = COMPONENTS.columns(frame, pair), frame.densities["mixture"]
+    columns, mixture = SCENES["components"].columns(frame, pair), frame.densities["mixture"]
     rows = np.argsort(-mixture.weights, kind="stable")[: components.MOST]
     x, y = (columns.paths[name].reshape(2, len(rows), CORNERS) for name in ("x0", "y0"))
     sds = np.diagonal(mixture.choleskys, axis1=1, axis2=2)[rows][:, list(pair)]
@@ -273,12 +270,9 @@ def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(ta
     assert columns.words.text and columns.words.text[0] == f"{mixture.weights.max():.0%}"
 
 
-DESCENT = SCENES["descent"]
-
-
 def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     frame = frame_of("mixture", "pmd", 12, num_particles=200)
-    drawn = DESCENT.columns(frame, (0, 1))
+    drawn = SCENES["descent"].columns(frame, (0, 1))
     starts = np.stack([drawn.paths["x0"], drawn.paths["y0"]], axis=1)
     ends = np.stack([drawn.paths["x1"], drawn.paths["y1"]], axis=1)
     np.testing.assert_array_equal(ends, frame.particles.astype(np.float32))

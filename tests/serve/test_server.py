@@ -40,19 +40,6 @@ def test_an_origin_that_no_browser_has_is_refused(origin):
     refused(f"{words}; got '", check_origins, ["lab.example.org", origin])
 
 
-def test_a_bad_origin_and_what_several_processes_cannot_do_are_refused_before_anything_starts(monkeypatch, capsys):
-    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
-    origin, two = "--allow-websocket-origin=http://lab.example.org", ["--num-procs", "2"]
-    for more, words in (
-        ([origin], "without http://; got 'http://lab.example.org'"),
-        ([*two, origin], "without http://; got"),
-        ([*two, "--show"], "--show"),
-        ([*two, "--port", "0"], "--port"),
-    ):
-        assert main(["serve", *more]) == 2
-        assert words in capsys.readouterr().err
-
-
 def test_port_0_is_a_free_one_and_an_open_address_has_a_warning(monkeypatch, capsys):
     assert chosen_port(0) != server.DEFAULT_PORT
     monkeypatch.setattr(server, "supervise", lambda arguments, ports: 0)
@@ -348,7 +335,12 @@ def test_a_variable_has_the_bounds_of_its_flag_and_both_are_read_alike(monkeypat
 
 def test_serve_refuses_before_it_starts_and_under_panel_serve_every_page_is_the_sentence(monkeypatch, capsys):
     monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    origin, two = "--allow-websocket-origin=http://lab.example.org", ["--num-procs", "2"]
     for arguments, words in (
+        ([origin], "without http://; got 'http://lab.example.org'"),
+        ([*two, origin], "without http://; got"),
+        ([*two, "--show"], "--show"),
+        ([*two, "--port", "0"], "--port"),
         (["--max-sessions", "many"], "--max-sessions must be a whole number"),
         (["--max-grid", "10"], "--max-grid must be a whole number at least 160"),
         (["--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),

@@ -1,4 +1,4 @@
-"""A small lesson with everything that a panel has to show, and a challenge; their runs take an instant."""
+"""A small lesson with everything that a panel has to show; its runs take an instant."""
 
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.lessons.reading import read_lesson
@@ -58,29 +58,8 @@ recipe: {RECIPE.replace("60", "40")}
 The end of both ways.
 ```
 """
-CHALLENGE = f"""---
-title: A challenge
-question: How well?
----
-```{{step}} tune
----
-title: Tune
-recipe: {RECIPE}
-controls: [num_particles]
-goal: tv < 0.001
-score: 100 * num_particles / 1000
-solution: {{0: {{num_particles: 400}}}}
----
-Tune it.
-```
-"""
 
 
-def small_lesson(name: str = "one_step") -> Lesson:
-    """By default under the name of one that the package has."""
-    return read_lesson(name, SMALL)
-
-
-def small_challenge() -> Lesson:
-    """A challenge whose score is a tenth of the number of particles."""
-    return read_lesson("five_passes", CHALLENGE)
+def small_lesson() -> Lesson:
+    """Under the name of one that the package has."""
+    return read_lesson("one_step", SMALL)
