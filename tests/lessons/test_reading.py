@@ -22,7 +22,7 @@ from pmdviz.essay.pictures import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_p
 from pmdviz.expressions import Expression
 from pmdviz.lessons import reading as catalogue
 from pmdviz.lessons import words as diagnosis
-from pmdviz.lessons.lesson import Answer, Verdict
+from pmdviz.lessons.lesson import Verdict
 from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import (
@@ -311,22 +311,14 @@ def test_the_end_says_what_became_of_the_answers_and_a_caveat_becomes_a_sentence
         assert diagnosis.diagnosis_of("two_modes", run) == "Weights rest on few particles."
 
 
-def test_the_summary_counts_close_answers_by_three_grades_and_compares_how_sure_with_how_right():
-    def told(*given):
-        """Of an answer of each confidence, right or wrong, near or not."""
-        answers = {f"{k}/question": Answer("a", said) for k, (said, _, _) in enumerate(given)}
-        verdicts = {f"{k}/question": Verdict(right, "", near) for k, (_, right, near) in enumerate(given)}
-        return summary(replace(Progress.begin(small_lesson()), answers=answers, verdicts=verdicts))
-
-    too_sure = told(("sure", True, False), *[("sure", False, False)] * 2, ("sure", False, True))
-    assert too_sure[0] == "1 of 4 answers right, and 1 close." and too_sure[2] == "You were more often sure than right."
-    assert told(*[("a guess", True, False)] * 3)[2] == "Your guesses were better than you thought."
-    ask = small_lesson().step("first").after  # 60 visited, within 1 %
-    scope = RunScope(pmdviz.run(small_lesson().step("first").recipe, floor=False))
-    grades = {value: ask.judged(ask.checked(value), scope) for value in (60, 61, 58.5, 62, 6)}
-    assert [one.grade for one in grades.values()] == ["Right", "Close", "Close", "No", "No"]
-    assert grade_words(grades[6], "sure") == "No. You were sure: read on."
-    assert grade_words(grades[61], "sure") == "Close." and grade_words(grades[60], "a guess").startswith("Right. ")
+def test_an_answer_has_one_of_three_grades_and_words_for_how_sure_it_was():
+    step = small_lesson().step("first")
+    scope, ask = RunScope(pmdviz.run(step.recipe, floor=False)), step.after
+    right = scope.value("ess_fraction")  # within 10 %
+    one, *others = (ask.judged(ask.checked(share * right), scope) for share in (1.05, 1.15, 0.8, 1.4, 0.1))
+    assert [each.grade for each in (one, *others)] == ["Right", "Close", "Close", "No", "No"]
+    assert grade_words(others[-1], "sure") == "No. You were sure: read on."
+    assert grade_words(others[0], "sure") == "Close." and grade_words(one, "a guess").startswith("Right. ")
 
 
 def test_the_price_of_a_draw_by_its_quadratic_and_by_the_recursion():

@@ -2,13 +2,10 @@
 
 import asyncio
 import gzip
-import itertools
 from functools import partial
 from types import SimpleNamespace
 
 import panel as pn
-import pytest
-from tornado.httputil import HTTPServerRequest, RequestStartLine
 
 from pmdviz.cli.tools import MARKER
 from pmdviz.engine.recipe import Recipe
@@ -23,58 +20,6 @@ from tests.serve.answers import answers
 from tests.support.tables import refused
 
 RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
-
-
-def a_request(query):
-    """What the handler of "/" is, when a browser asks for the page with this query."""
-    handler = object.__new__(server.SpareHandler)
-    handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
-    handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
-    handler.application_context = None
-    handler.request.connection = SimpleNamespace(stream=SimpleNamespace(closed=lambda: False))
-    return handler
-
-
-class Session(SimpleNamespace):
-    """Unlike its base it can be a key of a weak dictionary."""
-
-    __hash__ = object.__hash__
-
-
-def a_session(shows=None):
-    return Session(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
-
-
-@pytest.fixture
-def stock(monkeypatch):
-    """A server with two pages built ahead, `opened` notes the links that they were given."""
-    opened, made = [], itertools.count()
-
-    async def page(handler):
-        return a_session("own page")
-
-    spares = [Session(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
-    monkeypatch.setattr(server.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(server, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
-    monkeypatch.setattr(server, "_changing", asyncio.Lock())
-    monkeypatch.setattr(server, "_spares", spares)
-    monkeypatch.setattr(pages, "open_link", lambda doc, link: opened.append(link))
-    return opened
-
-
-async def test_a_page_built_ahead_is_for_any_run_and_a_link_about_the_page_has_one_of_its_own(stock):
-    run = Recipe("banana", seed=3).to_link()
-    for query in (f"run={run}&hide=seed", f"run={run}&embed=1", f"run={run}&theme=dark", "embed=1", "presenter=1",
-                  f"race={RACE}", "run=nonsense"):  # fmt: skip
-        assert (await a_request(query).get_session()).shows == "own page", query
-        assert not stock and len(server._spares) == 2
-    spares = [*server._spares]
-    for query, iterations in (("", []), ("page=race", []), (f"run={run}&at=3", [3]), ("preset=two_modes&at=2", [2])):
-        stock.clear()
-        server._spares[:] = spares
-        assert (await a_request(query).get_session()).shows == "spare 1", query
-        assert [link.iteration for link in stock] == iterations
-        assert not query.startswith("run") or stock[0].recipe == Recipe("banana", seed=3)
 
 
 def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monkeypatch):

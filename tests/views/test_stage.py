@@ -160,62 +160,31 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert not grey and theme.layers["floor"] not in own
 
 
-X = np.array([1.0, 10, 100])
-
-
-def chart(number=2):
-    series = [Series(f"series {k}", X, (k + 1) / X, 0.5 / X, (k + 2) / X) for k in range(number)]
+def test_each_picture_is_drawn_under_its_words():
+    x, parts = np.array([1.0, 10, 100]), Group("parts", np.zeros((2, 2)), np.array([np.eye(2)] * 2))
+    series = [Series(f"series {k}", x, (k + 1) / x, 0.5 / x, (k + 2) / x) for k in range(2)]
     slopes, levels = [("Theorem: slope -1", -1.0)], [("floor", 0.01)]
-    return Chart(series, "m", "error", slopes=slopes, levels=levels, title="Errors")
-
-
-PARTS = Group("parts", np.zeros((2, 2)), np.array([np.eye(2)] * 2))
-ALL = (
-    chart(),
-    HeatMap(np.array([[0.5, -2.0, 0.0], [1.0, 0.0, 0.0]]), "j", "i", "correlation", title="Matrix"),
-    Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 1.5)], "statistic", "replicates"),
-    Ellipses([PARTS, Group("all", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((5, 2)), "first", "second"),
-)
-
-
-@pytest.fixture
-def view():
-    made = PicturesView()
-    made.show(ALL)
-    return made
-
-
-def test_each_picture_is_drawn_under_its_words(view):
+    view = PicturesView()
+    view.set_theme(True)
+    view.show([
+        Chart(series, "m", "error", slopes=slopes, levels=levels, title="Errors"),
+        HeatMap(np.array([[0.5, -2.0, 0.0], [1.0, 0.0, 0.0]]), "j", "i", "correlation", title="Matrix"),
+        Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 1.5)], "statistic", "replicates"),
+        Ellipses([parts, Group("all", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((5, 2)), "first", "second"),
+    ])  # fmt: skip
     errors, matrix, counts, plane = ({name: each.sources[name].data for name in each.drawn} for each in view.views)
     assert errors["line-1"]["y"].tolist() == [2, 0.2, 0.02] and len(errors["slope-0"]["x"]) == 2
     assert errors["words above"]["text"] == ["floor"]
-    assert view.views[0].hovers[0].tooltips[0] == ("", "series 0")
     assert matrix["image"]["image"][0].tolist() == [[0.5, -2, 0], [1, 0, 0]]
     mapper, rows = view.views[1].drawn["image"].renderer.glyph.color_mapper, view.views[1].figure.y_range
     assert mapper.low == -2 and (rows.start, rows.end) == (1.5, -0.5)  # the first row is at the top
+    assert mapper.palette[len(mapper.palette) // 2] == style.theme(True).paper
     assert view.views[1].figure.yaxis[0].ticker.ticks == [0, 1], "there are no half rows"
     assert counts["bars"]["top"].tolist() == [3, 5] and counts["mark-0"]["x"] == [1.5, 1.5]
-    groups = [view.views[3].drawn[f"group-{k}"].renderer.glyph for k in range(2)]
-    assert [one.line_width for one in groups] == [1.2, 3.0]
     x, y = view.views[3].figure.x_range, view.views[3].figure.y_range
-    assert x.end - x.start == pytest.approx(y.end - y.start)
+    assert len(plane) >= 2 and x.end - x.start == pytest.approx(y.end - y.start)
     assert "Errors" in view.heads[0].text and "Theorem: slope -1" in view.heads[0].text
-    assert "observed" in view.heads[2].text
-    for one, picture in zip(view.views, ALL, strict=True):
-        assert one.figure.xaxis[0].axis_label == picture.x_label and one.figure.yaxis[0].axis_label == picture.y_label
-
-
-@looped("dark", [False, True])
-def test_colours_are_those_of_the_theme_and_differ(view, dark):
-    view.set_theme(dark)
-    view.show([chart(8), *ALL[1:]])  # made after the theme was put on
-    colours = style.entrant_colours(dark)
-    lines = [view.views[0].drawn[f"line-{k}"].renderer.glyph for k in range(8)]
-    assert {line.line_color for line in lines} == set(colours)
-    assert all(one.figure.background_fill_color == style.theme(dark).paper for one in view.views)
-    palette = view.views[1].drawn["image"].renderer.glyph.color_mapper.palette
-    assert palette[len(palette) // 2] == style.theme(dark).paper
-    assert colours[0] in view.heads[0].text
+    assert "observed" in view.heads[2].text and style.entrant_colours(True)[0] in view.heads[0].text
 
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
