@@ -5,18 +5,23 @@ import importlib.util
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import parse_qs
 
 import pytest
+from markdown_it import MarkdownIt
 
 import pmdviz
 from pmdviz.cli import lists, main
 from pmdviz.lab import links
 from pmdviz.presets import EXPERIMENT_PRESETS, PRESETS
-from tests.support.pages import PAGES, ROOT, blocks, code_in_text, command_lines
 
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INDENTED = "indented"
 ELSEWHERE = {"README.md", "in-a-notebook.md", "course-notebooks.md"}  # other tests run their Python
 SOONER = {  # what of a page is made smaller, so that it ends soon
     "export.md": {"20_000": "300", "frames=50": "frames=3"},
@@ -24,6 +29,37 @@ SOONER = {  # what of a page is made smaller, so that it ends soon
 }
 PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
+class Block(NamedTuple):
+    """A block of code: what its fence says it is, `indented` where it has none, and its text."""
+
+    language: str
+    text: str
+
+
+@functools.cache
+def parsed(page: Path) -> list:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def blocks(page: Path) -> list[Block]:
+    kinds = {"fence": lambda token: token.info, "code_block": lambda token: INDENTED}
+    return [Block(kinds[token.type](token), token.content) for token in parsed(page) if token.type in kinds]
+
+
+def code_in_text(page: Path) -> list[str]:
+    spans = [child for token in parsed(page) for child in token.children or [] if child.type == "code_inline"]
+    return [" ".join(span.content.split()) for span in spans]
+
+
+def command_lines(block: Block) -> Iterator[str]:
+    """The lines of a block that are typed: after `$` in a session, all of a script, those of pmdviz elsewhere."""
+    typed = {"console": r"\$ (.*)", "sh": r"(.+)", INDENTED: r"((?:python -m )?pmdviz .*)"}
+    pattern = typed.get(block.language)
+    for line in block.text.splitlines() if pattern else ():
+        if found := re.fullmatch(pattern, line):
+            yield found[1]
 
 
 def test_every_setting_of_everything_is_on_its_page_with_a_source_and_a_link_that_opens_it(capsys):

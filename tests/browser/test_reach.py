@@ -60,11 +60,7 @@ def walk(lab, most=200):
 
 
 def faults(stops):
-    """What is wrong with a stop, or with its place after the one before: above that, and not right of it.
-
-    Handles lie over the picture, and the foot is last and always in sight. On a phone the order is
-    free: the chips lie below all that has to be in view, and the sliders above the traces.
-    """
+    """What is wrong with a stop, or with its place after the one before: above that, and not right of it."""
     found = [f"{stop['name']} is {words}" for stop in stops for words in stop["wrong"]]
     plain = [stop for stop in stops if not stop["free"]]
     for before, stop in zip(plain, plain[1:], strict=False):

@@ -1,7 +1,4 @@
-"""What a person wants to do on the Lab, each in a browser with at most so many presses of the pointer.
-
-The same of a notebook is in `test_jupyter`.
-"""
+"""What a person wants to do on the Lab, each in a browser with at most so many presses of the pointer."""
 
 import re
 

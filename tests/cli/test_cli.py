@@ -25,6 +25,7 @@ from pmdviz.targets.mixture import Mixture
 from tests.lessons.samples import SMALL as SMALL_LESSON
 from tests.lessons.samples import changed
 
+ROOT = Path(__file__).parents[2]
 SMALL = ["run", "--target", "gaussian", "--knob", "num_particles=30", "--budget", "200"]
 
 
@@ -87,7 +88,7 @@ def test_a_recipe_from_a_file_from_standard_input_and_into_a_file(capsys, tmp_pa
 
 def process(arguments, stdout=subprocess.PIPE, **rest):
     command, pipes = f"{sys.executable} -m pmdviz {arguments}", {"stdout": stdout, "stderr": subprocess.PIPE}
-    return subprocess.run(command, shell=True, text=True, timeout=600, cwd=Path(__file__).parents[2], **pipes, **rest)
+    return subprocess.run(command, shell=True, text=True, timeout=600, cwd=ROOT, **pipes, **rest)
 
 
 def test_the_module_refuses_with_status_two():
@@ -131,7 +132,6 @@ def test_a_preset_is_run_and_raced_by_its_name(capsys, tmp_path, monkeypatch):
     assert json_of(capsys, "run", "algorithm_1")["recipe"]["target"] == "gaussian"  # a file goes first
 
 
-ROOT = Path(__file__).parents[2]
 RUN = ["--target", "gaussian", "--knob", "num_particles=30", "--budget", "300"]
 RACE = ["race", "--target-option", "num_data=200", "--target-option", "sigma_x=1.5", "--budget", "400"]
 
@@ -304,8 +304,7 @@ def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(
 
 
 def refused(capsys, *arguments):
-    status = main.main([str(word) for word in arguments])
-    out, err = capsys.readouterr()
+    status, out, err = called(capsys, *arguments)
     assert (status, out) == (2, ""), (arguments, err)
     assert err.startswith("pmdviz: ") and err.count("\n") == 1 and err.endswith("\n"), (arguments, err)
     return err

@@ -323,10 +323,7 @@ def test_the_file_is_that_of_the_present_code(fresh):
 
 
 def test_recorded_frames_are_those_of_the_live_run(live):
-    """Equal but for float32 and 1/64 nat, and their digests are those of the exact bits.
-
-    In pictures q of both differs by less than 1 % of its mass, and the exact posterior not at all.
-    """
+    """Equal but for float32 and 1/64 nat, in pictures by less than 1 % of the mass; digests are of the exact bits."""
     session = RecordedSession(RECIPE)
     for frame in live:
         shown, at = session.frame, frame.iteration

@@ -42,8 +42,7 @@ from pmdviz.lessons.reading import (
 from pmdviz.lessons.words import calibration, goal_words, grade_words, inline, markdown, summary
 from pmdviz.presets import RunScope
 from tests.cli.test_cli import called
-from tests.lessons.samples import RECIPE, SMALL, changed, lesson_of
-from tests.support.lessons import small_lesson
+from tests.lessons.samples import RECIPE, SMALL, changed, lesson_of, small_lesson
 from tests.support.tables import looped, refused
 
 OURS = {file.name: file.read_text(encoding="utf-8") for file in (resources.files("pmdviz.lessons") / "files").iterdir()}

@@ -1,8 +1,4 @@
-"""Every preset shows what its question is about, and every hint does what it says, and both are diagnosed so.
-
-Three presets are run by default, the others once before a change lands, but for long ones; at night all are run on
-three seeds, hints on two.
-"""
+"""Every preset shows what its question is about, every hint does what it says, and both are diagnosed so."""
 
 import subprocess
 import sys
@@ -27,10 +23,7 @@ NEVER = 10**9
 
 
 def run_of(recipe: Recipe, hint: presets.Hint | None = None, metrics_every: int | None = NEVER) -> Run:
-    """The run of a preset's recipe, or of one of its hints, to the end of its budget.
-
-    With `metrics_every` None it has the history that a page has.
-    """
+    """The run of a preset's recipe, or of one of its hints, to its end; `metrics_every` None: as on a page."""
     hint = hint or presets.Hint("")
     recipe = recipe.replaced(
         budget=recipe.budget if hint.budget is None else hint.budget,
@@ -49,10 +42,7 @@ def run_of(recipe: Recipe, hint: presets.Hint | None = None, metrics_every: int 
 
 
 def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str]:
-    """Why an expression does not hold of a run: [itself with its values]; [] where it holds.
-
-    `own` is the run that ratios compare it with, the preset's own. Raises InputError for an unknown name.
-    """
+    """Why an expression does not hold of a run, or []; `own`: the preset's run, which ratios compare it with."""
     scope = presets.RunScope(run, own)
     return [] if expected.holds(scope) else [expected.why(scope)]
 

@@ -271,15 +271,11 @@ def test_what_no_page_sends_is_refused(event):
     assert len(str(refused.value)) < 120
 
 
-def nested(depth):
-    value = 1
-    for _ in range(depth):
-        value = [value]
-    return value
+NESTED = json.loads("[" * 100 + "]" * 100)
 
 
 @looped("event", [changed("p1", "x", "y"), changed("p2", "value", ["x" * messages.SMALL]), told("document_ready"),
-                  changed("p4", "key", "x" * messages.SMALL), changed("p4", "key", nested(100))])  # fmt: skip
+                  changed("p4", "key", "x" * messages.SMALL), changed("p4", "key", NESTED)])  # fmt: skip
 def test_only_a_plain_string_of_an_upload_may_be_long(event):
     with pytest.raises(messages.Refused):
         check(event, size=messages.SMALL + 1)

@@ -6,17 +6,20 @@ from functools import partial
 from types import SimpleNamespace
 
 import panel as pn
+from tornado.httpclient import AsyncHTTPClient
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
 from pmdviz.cli.tools import MARKER
-from pmdviz.engine.recipe import Recipe
 from pmdviz.essay.build import page
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.css import HIDDEN
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
 from pmdviz.serve import pages, server
-from pmdviz.serve.pages import BARE, BROKEN, BUILDING, PageSpec, TabBar, Tabs, lab_page
-from tests.serve.answers import answers
+from pmdviz.serve.pages import BROKEN, BUILDING, PageSpec, Tabs
+from tests.lab.threads import in_a_thread
 from tests.support.tables import refused
 
 RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
@@ -34,16 +37,22 @@ def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monke
     assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
 
 
-def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
-    for routed, address in ((False, ""), (True, "essay")):
-        monkeypatch.setattr(pages, "_routed", routed)
-        assert pages.essay_address() == address
-    links = Link(Recipe()), Link(Recipe(), presenter=True), Link(Recipe(), embed=True)
-    usual, presented, embedded = shown = [lab_page(link) for link in links]
-    assert not BARE.keys() & usual.sx.keys()
-    assert BARE.items() <= presented.sx.items() and BARE.items() <= embedded.sx.items()
-    linked = [[title for title, _ in bar.links] for one in shown for bar in one.select(TabBar)]
-    assert linked == [["Essay"], ["Essay"], []]
+def answers(routes, *paths, **request):
+    """What a server of some routes alone answers."""
+
+    async def asked():
+        sock, port = bind_unused_port()
+        server = HTTPServer(Application(routes))
+        server.add_sockets([sock])
+        client = AsyncHTTPClient()
+        found = [
+            await client.fetch(f"http://127.0.0.1:{port}{path}", raise_error=False, request_timeout=300, **request)
+            for path in paths
+        ]
+        server.stop()
+        return found
+
+    return in_a_thread(asked)
 
 
 def test_a_browser_that_unpacks_gets_it_packed():

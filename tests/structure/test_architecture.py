@@ -3,13 +3,13 @@
 import inspect
 import json
 import os
-import random
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -66,23 +66,11 @@ PUBLIC = {
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
-IN_ANY_ORDER = """
-import importlib, json, sys
-for name in json.loads(sys.argv[1]):
-    importlib.import_module(name)
-import pmdviz
-assert all(callable(getattr(pmdviz, name)) or name == "__version__" for name in pmdviz.__all__)
-assert "ksd" in pmdviz.list_fit_tests() and pmdviz.Lab(target="mixture").session.frame.iteration == 0
-assert len(pmdviz.race(["pmd:num_particles=50", "smc:num_particles=50"], budget=100, seeds=2).rows) == 4
-recipe = pmdviz.Recipe(target="mixture", method="pmd", seed=0, budget=300, num_particles=50)
-assert len(pmdviz.sweep(recipe, over={"num_particles": [20, 30]}, seeds=1, workers=1)) == 2
-print(*pmdviz.run(recipe).particles.shape)
-"""
 
-
-def python(*arguments):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
+def python(*arguments, place=ROOT, folder=ROOT):
+    """What Python prints in a folder, with the package of a place."""
+    env, command = {**os.environ, "PYTHONPATH": str(place)}, [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -111,14 +99,6 @@ def test_the_public_names_are_these_annotated_and_documented():
 def test_import_loads_nothing_heavy():
     loaded = python("-c", "import json, sys, pmdviz; print(json.dumps(sorted(sys.modules)))")
     assert not HEAVY & set(json.loads(loaded))
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_package_works_after_imports_in_any_order(seed):
-    names = modules()
-    random.Random(seed).shuffle(names)
-    assert python("-c", IN_ANY_ORDER, json.dumps(names)) == "50 2\n"
 
 
 CONTRACTS = (
@@ -229,24 +209,18 @@ def test_the_wheel_holds_the_package_whole_and_alone(wheel):
 @pytest.mark.ci
 def test_the_wheel_works_away_from_the_checkout_and_the_course_and_the_docs_come_out_of_it(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-
-    def python(*arguments):
-        done = subprocess.run([sys.executable, *map(str, arguments)], cwd="/", env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
+    installed = partial(python, place=tmp_path / "installed", folder="/")
+    assert installed("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
     small = ("--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-")
-    assert "mixture" in python("-m", "pmdviz", "run", *small)
-    python("-m", "pmdviz", "notebooks", tmp_path / "mine")
+    assert "mixture" in installed("-m", "pmdviz", "run", *small)
+    installed("-m", "pmdviz", "notebooks", tmp_path / "mine")
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
     call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import folder_with; "
     call += "docs = folder_with('docs', 'conf.py'); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
     call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
     pages = tmp_path / "pages"
-    python("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
+    installed("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
     written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
     ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert written == ours | {"readme.md", "changelog.md"} and (pages / "files/deploy/nginx.conf").is_file()

@@ -219,10 +219,7 @@ class Tally:
 
 
 def each(inputs: SearchStrategy, number: int, seed: int, take: Callable[[Any], Any]) -> None:
-    """Call `take` with so many inputs, and where it raises with the smallest such one.
-
-    The inputs are the same for the same seed, as long as Hypothesis and the constants in our modules are.
-    """
+    """Call `take` with so many inputs, the same for the same seed, and where it raises with the smallest such one."""
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -299,10 +296,7 @@ def _no_run(*args: Any, **kwargs: Any) -> Any:
 
 
 def try_arguments(words: list[str]) -> Ending:
-    """A command line is carried out or refused in one line with status 2; the runs themselves are left out.
-
-    It is carried out in a folder so deep that what it writes stays there.
-    """
+    """A command line is carried out, in a deep folder and without its run, or refused in one line with status 2."""
     from pmdviz import api
     from pmdviz.cli import main
     from pmdviz.experiments import race

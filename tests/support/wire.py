@@ -20,11 +20,7 @@ Patched = Callable[[list[dict[str, Any]], dict[str, bytes]], None]
 
 
 class Wire:
-    """One websocket session of a Bokeh server at `url`.
-
-    `patched(events, buffers)` is called for every patch that comes in, `failed(sentence)` for what the server reports
-    as an error, and when it closes the connection by itself.
-    """
+    """One websocket session of a Bokeh server; calls `patched` for every patch, `failed` for errors and a hang-up."""
 
     def __init__(self, url: str, patched: Patched, failed: Callable[[str], None]) -> None:
         self.url, self._patched, self._failed = url.rstrip("/"), patched, failed
