@@ -22,7 +22,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab import Lab
 from pmdviz.lab.laboratory import next_recipe
-from pmdviz.lab.links import LONGEST, Link, Page, agreement, is_local, query, read
+from pmdviz.lab.links import LONGEST, Page, agreement, is_local, query, read
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.limits import heaviest, most_within, step_seconds
@@ -38,24 +38,6 @@ from tests.support.tables import looped, refused
 
 def given_in(text):
     return {name: [value] for name, value in parse_qsl(text[1:])}
-
-
-def test_the_default_is_short_and_a_preset_is_found():
-    assert len(Recipe().to_link()) < 80
-    for name, preset in PRESETS.items():
-        assert read({"preset": [name.encode()]}).recipe == preset.recipe == Recipe.from_link(preset.recipe.to_link())
-
-
-def test_a_link_holds_iteration_digest_and_look():
-    session = Session(Recipe("gaussian", num_particles=30, seed=4))
-    session.advance(7)
-    session.set(bandwidth=0.4)
-    frame = session.advance(2)
-    text = query(session.recipe, frame, Page(hide=("data", "seed"), embed=True))
-    assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
-    link = read(given_in(text))
-    assert link == Link(session.recipe, 9, frame.digest, ("data", "seed"), True)
-    assert Session(link.recipe).seek(9).digest == link.digest
 
 
 class Shown(SimpleNamespace):

@@ -40,8 +40,13 @@ def test_an_origin_that_no_browser_has_is_refused(origin):
     refused(f"{words}; got '", check_origins, ["lab.example.org", origin])
 
 
-def test_port_0_is_a_free_one_and_an_open_address_has_a_warning(monkeypatch, capsys):
+def test_port_0_is_a_free_one_a_taken_one_is_named_and_an_open_address_has_a_warning(monkeypatch, capsys):
     assert chosen_port(0) != server.DEFAULT_PORT
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused(rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out", chosen_port, port)
     monkeypatch.setattr(server, "supervise", lambda arguments, ports: 0)
     monkeypatch.setattr(server, "chosen_port", lambda asked, address: asked or server.DEFAULT_PORT)  # taken or not
     for more, is_open in ([], True), (["--allow-websocket-origin", "lab.example.org"], False):
@@ -55,14 +60,6 @@ def test_an_address_that_is_not_ours_is_named(address, port):
     with pytest.raises(InputError, match="cannot listen on --address '") as error:
         chosen_port(port, address)
     assert "None" not in str(error.value) and "leave --port out" not in str(error.value)
-
-
-def test_a_port_that_is_taken_is_named():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        refused(rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out", chosen_port, port)
 
 
 @pytest.mark.parametrize(

@@ -106,20 +106,6 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-@looped("number", range(9))
-@looped("columns", [2, 3])
-def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
-    tiling = Tiling(number, columns)
-    (x0, x1), (y0, y1) = tiling.ranges
-    assert x1 - x0 == pytest.approx(tiling.size[0]) and y1 - y0 == pytest.approx(tiling.size[1])
-    corners = np.array([tiling.corner(k) for k in range(number)]).reshape(-1, 2)
-    assert (corners[:, 0] >= x0).all() and (corners[:, 0] + 1 <= x1).all()
-    assert (corners[:, 1] >= y0).all() and (corners[:, 1] + 1 + tiling.head <= y1 + 1e-9).all()
-    for k, one in enumerate(corners):
-        for other in corners[:k]:
-            assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
-
-
 def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_are_cut():
     x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
     np.testing.assert_array_equal(x, [3.0, 3.5, 4.0, np.nan])
