@@ -109,23 +109,16 @@ CONTRACTS = (
 )
 
 
-def with_toys(*words):
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(("tests/toys/shown.py",), marks=pytest.mark.ci), pytest.param(CONTRACTS, marks=pytest.mark.nightly)],
+)
+def test_toys_appear_everywhere_and_the_contract_tests_hold_with_them(words):
     options = "-q -n 0 -p tests.toys.plugin -p no:cacheprovider".split()
     command = [sys.executable, "-m", "pytest", *options, *words]
     alone = {**os.environ, "PYTEST_ADDOPTS": ""}
     found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200, env=alone)
-    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
-    return found.stdout
-
-
-@pytest.mark.ci
-def test_they_appear_everywhere():
-    assert " passed" in with_toys("tests/toys/shown.py")
-
-
-@pytest.mark.nightly
-def test_the_contract_tests_hold_with_them():
-    assert " passed" in with_toys(*CONTRACTS)
+    assert found.returncode == 0 and " passed" in found.stdout, found.stdout[-4000:] + found.stderr[-2000:]
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ class Wire:
 
     def __init__(self, url: str, patched: Patched, failed: Callable[[str], None]) -> None:
         self.url, self._patched, self._failed = url.rstrip("/"), patched, failed
-        self.received, self.closed = 0, False  # bytes; whether the server has hung up
+        self.closed = False  # whether the server has hung up
         self.cookies: dict[str, str] = {}
         self._socket: WebSocketClientConnection | None = None
         self._reader: asyncio.Task | None = None
@@ -93,7 +93,6 @@ class Wire:
         got = await self._socket.read_message()
         if got is None:
             raise ConnectionResetError("the server closed the connection")
-        self.received += len(got)
         return got
 
     async def _message(self) -> tuple[str, Any, dict[str, bytes]]:
