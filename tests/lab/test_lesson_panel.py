@@ -140,6 +140,18 @@ async def test_next_waits_for_the_verdict_unless_no_run_can_give_one():
         assert guide.progress.path[-1] != first
 
 
+async def test_a_hall_sees_the_next_part_when_the_run_is_over():
+    async with opened() as (guide, lab):
+        guide.present(True)
+        while guide.part != "reveal":
+            guide.forward()
+        guide.forward()
+        assert guide.part == "reveal" and told(guide)["said"]  # the run plays
+        await until(lambda: told(guide)["at_end"] and not guide.place.at_work)
+        guide.forward()
+        assert guide.part != "reveal"
+
+
 async def test_a_long_run_of_a_step_shows_several_iterations_a_frame(monkeypatch):
     monkeypatch.setattr("pmdviz.lab.panels.lesson_places.SEEN", 1)
     monkeypatch.setattr("pmdviz.lab.panels.lesson_places.FRAMES", 1)
