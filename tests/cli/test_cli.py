@@ -317,8 +317,6 @@ WRONG = [
     (["list", "--json", f"{__file__}/x.json"], "Not a directory"),
     (["bench", "nothing"], "'nothing'"),
     (["bench", "growth", "--sessions", "3"], "bench growth takes no --sessions"),
-    (["bench", "growth", "--methods", "pmd"], "bench growth takes no --methods"),
-    (["bench", "live", "--beside", "demo"], "bench live takes no --beside"),
     (["bench", "live-page", "--beside", "nowhere"], "--beside needs a clone of github.com/chi-feng/mcmc-demo"),
     (["bench", "silence", "--only", "9:9"], "--only must be FROM:TO with 0 <= FROM < TO <= 60, such as 0:10; got"),
     (["bench", "soak", "--sessions", "many"], "--sessions must be a whole number at least 1 and at most 100,000"),

@@ -17,7 +17,6 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
 from pmdviz.kernels.pool import run_blocks
-from pmdviz.lab import Lab
 from pmdviz.lab.loop import recorded
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import FAST, IN_FLIGHT, MAX_JOBS, PACES, SLOW, Beat, Live, Pace, Throttle, menu
@@ -444,10 +443,9 @@ async def test_another_run_can_be_cancelled_and_a_knob_waits_for_the_live_run_an
         await until(lambda: not lab.busy_card.shown)
 
 
-@pytest.mark.parametrize("page", [lambda: Lab("banana", "svgd", num_particles=50), Race], ids=["lab", "race"])
-async def test_a_page_without_recorded_frames_says_when_it_is_live(cold, page):
+async def test_a_race_without_recorded_frames_says_when_it_is_live(cold):
     """Play is disabled, the state says why, and the first picture comes by itself."""
-    made, said = page(), []
+    made, said = Race(), []
     say = made.screen.wait
     made.screen.wait = lambda words, *more: (said.append(words), say(words, *more))
     made.start()

@@ -22,7 +22,7 @@ from pmdviz.essay.pictures import BANDWIDTH, GAMMAS, SEEN_GAMMA, SELDOM, fixed_p
 from pmdviz.expressions import Expression
 from pmdviz.lessons import reading as catalogue
 from pmdviz.lessons import words as diagnosis
-from pmdviz.lessons.lesson import Verdict
+from pmdviz.lessons.lesson import Answer, Verdict
 from pmdviz.lessons.playing import Player, check_lesson
 from pmdviz.lessons.progress import Progress
 from pmdviz.lessons.reading import (
@@ -310,7 +310,17 @@ def test_the_end_says_what_became_of_the_answers_and_a_caveat_becomes_a_sentence
         assert diagnosis.diagnosis_of("two_modes", run) == "Weights rest on few particles."
 
 
-def test_an_answer_has_one_of_three_grades_and_words_for_how_sure_it_was():
+def test_an_answer_has_one_of_three_grades_and_how_sure_is_compared_with_how_right():
+    def told(said, *verdicts):
+        """The end of a lesson with so many answers of one confidence."""
+        answers = {f"{k}/question": Answer("a", said) for k in range(len(verdicts))}
+        made = replace(Progress.begin(small_lesson()), answers=answers)
+        return summary(replace(made, verdicts=dict(zip(answers, verdicts, strict=True))))
+
+    right, wrong, near = Verdict(True, ""), Verdict(False, ""), Verdict(False, "", near=True)
+    too_sure = told("sure", right, wrong, wrong, near)
+    assert too_sure[0] == "1 of 4 answers right, and 1 close." and too_sure[2] == "You were more often sure than right."
+    assert told("a guess", right, right, right)[2] == "Your guesses were better than you thought."
     step = small_lesson().step("first")
     scope, ask = RunScope(pmdviz.run(step.recipe, floor=False)), step.after
     right = scope.value("ess_fraction")  # within 10 %

@@ -12,13 +12,14 @@ from tornado.testing import bind_unused_port
 from tornado.web import Application
 
 from pmdviz.cli.tools import MARKER
+from pmdviz.engine.recipe import Recipe
 from pmdviz.essay.build import page
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.css import HIDDEN
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
 from pmdviz.serve import pages, server
-from pmdviz.serve.pages import BROKEN, BUILDING, PageSpec, Tabs
+from pmdviz.serve.pages import BARE, BROKEN, BUILDING, PageSpec, Tabs, lab_page
 from tests.lab.threads import in_a_thread
 from tests.support.tables import refused
 
@@ -32,6 +33,10 @@ def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monke
     link = pages._checked(arguments)
     assert (link.iteration, link.round) == (0, 3)  # the Lab stays at the start
     assert pages.PAGES["race"][1](link).recipe.to_link() == RACE
+    usual, presented = lab_page(Link(Recipe())), lab_page(Link(Recipe(), presenter=True))
+    assert not BARE.keys() & usual.sx.keys() and BARE.items() <= presented.sx.items()
+    monkeypatch.setattr(pages, "_routed", False)
+    assert pages.essay_address() == ""
     monkeypatch.setenv(variable("max_particles"), "100")
     assert "num_particles" in str(pages._checked(arguments))
     assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
