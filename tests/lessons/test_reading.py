@@ -82,11 +82,7 @@ WRONG = [  # what is replaced in the small lesson, and what is said then
     ("to: detour", "to: detours", "unknown step of this lesson 'detours'"),
     ("title: A goal", "title: A goal\nexperiment: x", "step 'second' may have one of recipe, race"),
     ("hints: [Think", "hints: [3, Think", "is a list of texts, or of `say` and `try`"),
-    (
-        "hints: [Think",
-        "hints: [{say: A, try: 3}, Think",
-        "`try` of a hint of .* is {control: value}, or a list",
-    ),
+    ("hints: [Think", "hints: [{say: A, try: 3}, Think", "`try` of a hint of .* is {control: value}, or a list"),
     ("hints: [Think", "hint: [Think", f"unknown key of {FIRST} 'hint'; did you mean 'hints'"),
     ("goal: tv < 0.05", "goal: tv <", "`goal` of step 'second': invalid expression: 'tv <'"),
     ('"It is {ess:.0f}."', '"It is {ess:.0f."', f"`because` of option a of `question` of {FIRST}"),

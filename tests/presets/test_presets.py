@@ -81,11 +81,8 @@ def said_of(preset, run, own=None):
 
 
 def show_what_they_promise(preset, run):
-    asked = [
-        preset.check,
-        *parts_of(*preset.diagnosis),
-        *(hint.expect for hint in preset.hints if hint.expect is not None),
-    ]
+    hints = [hint.expect for hint in preset.hints if hint.expect is not None]
+    asked = [preset.check, *parts_of(*preset.diagnosis), *hints]
     unknown = frozenset().union(*(one.names for one in asked)) - {*presets.names_of(run, ratios=True)}
     assert not unknown, f"no name of a run: {sorted(unknown)}"
     assert not failures(preset.check, run)
@@ -150,11 +147,8 @@ def check_hints(name, ahead):
     preset, own = presets.find_preset(name), own_run(name, ahead)
     for hint in preset.hints:
         if hint.expect is not None:
-            run = (
-                run_of(ahead_of(preset, ahead), hint, every(hint.expect, *parts_of(*preset.diagnosis)))
-                if hint.changes
-                else own
-            )
+            metrics_every = every(hint.expect, *parts_of(*preset.diagnosis))
+            run = run_of(ahead_of(preset, ahead), hint, metrics_every) if hint.changes else own
             assert not failures(hint.expect, run, own), hint
             said_of(preset, run, own)
 
@@ -165,9 +159,8 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
     run = run_of(recipe)
     truth = recipe.make_target().reference().log_z
     assert presets.RunScope(run).value("log_z_error") == pytest.approx(run.final.metrics["log_z"] - truth, abs=1e-9)
-    assert presets.MEASURES["log_z_above_error"](run) == pytest.approx(
-        run.final.metrics["log_z_above"] - truth, abs=1e-9
-    )
+    above = run.final.metrics["log_z_above"] - truth
+    assert presets.MEASURES["log_z_above_error"](run) == pytest.approx(above, abs=1e-9)
     session = pmdviz.Session(recipe)
     session.advance(3)
     (why,) = failures(Expression("abs(log_z_above_error) < 9"), session.run)

@@ -32,10 +32,7 @@ from tests.support.tables import looped
         ([messages.FULL + 1] * (messages.LOOKS + 1), True),
         ([messages.FULL + k for k in range(messages.LOOKS + 1)], True),
         ([messages.FULL] * 10, False),
-        (
-            [3 * messages.FULL, 2 * messages.FULL, messages.FULL + 9, messages.FULL + 8, messages.FULL + 7],
-            False,
-        ),  # a slow reader of a large file
+        ([3 * messages.FULL, *(messages.FULL + k for k in (99, 9, 8, 7))], False),  # a slow reader of a large file
         ([2 * messages.FULL, 2 * messages.FULL, messages.FULL, 2 * messages.FULL, 2 * messages.FULL], False),
     ],
 )
@@ -143,15 +140,9 @@ async def test_what_has_gone_is_no_reason_to_end_the_connection():
 
 async def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     sheets, other = {"kind": "ModelChanged", "attr": "stylesheets"}, ready()["events"][0]
-    assert [messages.cost({"events": events}) for events in ([], [other], [other, other])] == [
-        messages.COST,
-        messages.COST,
-        2 * messages.COST,
-    ]
-    assert (
-        messages.cost({"events": [sheets, other]}) == messages.SHEETS_COST + messages.COST
-        and messages.cost({}) == messages.COST
-    )
+    costs = [messages.cost({"events": events}) for events in ([], [other], [other, other], [sheets, other])]
+    assert costs == [messages.COST, messages.COST, 2 * messages.COST, messages.SHEETS_COST + messages.COST]
+    assert messages.cost({}) == messages.COST
     slept = []
 
     async def sleep(seconds):
