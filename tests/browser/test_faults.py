@@ -133,42 +133,36 @@ TEXT = "<script>window.hacked=1</script>"
 PAGE = Path(__file__).with_name("injected_page.py")
 
 
-@pytest.fixture
-def injected(browser, tmp_path):
-    """The lab of the page, whose server's log has no traceback."""
+def test_no_text_from_outside_becomes_markup(browser, tmp_path):
     command = [sys.executable, "-m", "panel", "serve", str(PAGE), "--liveness", "--plugins", "pmdviz.panel_plugin"]
-    with running(command, tmp_path / "log") as server:
+    with running(command, tmp_path / "log") as server:  # whose log has no traceback
         lab = Lab(browser, f"{server.url}/injected_page?preset={TEXT}#{TEXT}")
-        yield lab
+        page = lab.page
+
+        def not_run():
+            assert page.evaluate("window.hacked") is None
+
+        not_run()
+        assert page.get_by_text(TEXT).count() > 0  # the target's about, as text
+        lab.type("bandwidth", TEXT)
+        page.get_by_text("Bandwidth h must be").wait_for()
+        not_run()
+        lab.press("Play")
+        page.locator(".pmdviz-trouble").get_by_text("raised ValueError: </textarea>").wait_for(timeout=60_000)
+        not_run()
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false }"
+        )
+        lab.press("Copy recipe")
+        page.locator("textarea:visible").wait_for()
+        assert TEXT in page.locator("textarea:visible").input_value()
+        not_run()
+        lab.choose("Preset", EVIL)
+        page.get_by_text("Suggestion", exact=True).click()
+        page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
+        lab.settled()
+        not_run()
         lab.context.close()
-
-
-def test_no_text_from_outside_becomes_markup(injected):
-    lab, page = injected, injected.page
-
-    def not_run():
-        assert page.evaluate("window.hacked") is None
-
-    not_run()
-    assert page.get_by_text(TEXT).count() > 0  # the target's about, as text
-    lab.type("bandwidth", TEXT)
-    page.get_by_text("Bandwidth h must be").wait_for()
-    not_run()
-    lab.press("Play")
-    page.locator(".pmdviz-trouble").get_by_text("raised ValueError: </textarea>").wait_for(timeout=60_000)
-    not_run()
-    page.evaluate(
-        "() => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false }"
-    )
-    lab.press("Copy recipe")
-    page.locator("textarea:visible").wait_for()
-    assert TEXT in page.locator("textarea:visible").input_value()
-    not_run()
-    lab.choose("Preset", EVIL)
-    page.get_by_text("Suggestion", exact=True).click()
-    page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
-    lab.settled()
-    not_run()
 
 
 SCRIPT = MAKE + static("notebook.js")

@@ -266,17 +266,10 @@ def test_the_course_is_copied_whole_and_never_over_a_file(capsys, tmp_path):
     assert contents(other) == {**course, "notes.txt": b"mine"}
 
 
-@pytest.fixture
-def installed(tmp_path, monkeypatch):
-    """As if the package were in a folder of its own, and nothing of the checkout had been imported from there."""
-    monkeypatch.setattr(tools, "CHECKOUT", tmp_path / "site-packages")
-    without = [path for path in sys.path if path and not Path(path, "benchmarks").is_dir()]
-    monkeypatch.setattr(sys, "path", without)
+def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(monkeypatch, tmp_path):
+    monkeypatch.setattr(tools, "CHECKOUT", tmp_path / "site-packages")  # as if it were in a folder of its own
+    monkeypatch.setattr(sys, "path", [path for path in sys.path if path and not Path(path, "benchmarks").is_dir()])
     monkeypatch.delitem(sys.modules, "benchmarks", raising=False)
-    monkeypatch.chdir(tmp_path)
-
-
-def test_an_installed_package_takes_the_benches_of_the_checkout_around_it_alone(installed, monkeypatch, tmp_path):
     monkeypatch.chdir(ROOT)
     assert Path(tools._benchmarks().__file__).parent == ROOT / "benchmarks"
     assert sys.path[-1] == str(ROOT), "last: the installed package is what is measured"

@@ -139,29 +139,20 @@ def _heard(monkeypatch):  # Bokeh 3.9.0 keeps the records of its loggers from py
     monkeypatch.setattr(logging.getLogger("bokeh"), "propagate", True)
 
 
-@pytest.fixture
-def said(caplog):
+def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_code_stays_whole(caplog):
     handlers.filter_logs()
     handlers.filter_logs()
     logger = logging.getLogger(handlers.LOGGERS[0])
     assert sum(isinstance(one, handlers.RefusedMessages) for one in logger.filters) == 1
-
-    def log(act):
+    for act in (lambda: {}["no such\nmessage"], lambda: Knobs.checked({"nothing": 1})):
         try:
             act()
         except Exception:
             logger.error("error handling message", exc_info=True)
-        return caplog.records[-1]
-
-    return log
-
-
-def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_code_stays_whole(said):
-    record = said(lambda: {}["no such\nmessage"])
-    assert record.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
-    assert record.exc_info is None and record.levelno == logging.WARNING
-    record = said(lambda: Knobs.checked({"nothing": 1}))
-    assert record.exc_info and record.levelno == logging.ERROR
+    refused_one, own = caplog.records[-2:]
+    assert refused_one.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
+    assert refused_one.exc_info is None and refused_one.levelno == logging.WARNING
+    assert own.exc_info and own.levelno == logging.ERROR
 
 
 @looped("name", ("bokeh.util.asyncio", "bokeh.util.tornado"))

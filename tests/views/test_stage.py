@@ -14,7 +14,7 @@ from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Serie
 from pmdviz.export.figure import Box, FigureLayout, PicturePanel
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import Look, RaceLook, spelled_out
-from pmdviz.pictures import Picture, nice, tick_words, ticks
+from pmdviz.pictures import nice, tick_words, ticks
 from pmdviz.scenes import style
 from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.columns import Tiling, placed
@@ -279,24 +279,19 @@ def races():
     yield difference_picture(difference_of(scene), "visited", 100.0)
 
 
-@pytest.fixture(scope="module")
-def pictures() -> list[Picture]:
-    setting = Geometry(GeometryKnobs.checked({"steps": 7}))
-    geometries = [make(setting) for make in (triangle_picture, density_picture, kl_picture)]
-    return [*stages(), *traces(), *races(), *geometries]
-
-
 def points(mark, axis):
     name = mark.look.get(axis, axis)
     return np.asarray(mark.columns[name], float)
 
 
-@looped("dark", [False, True])
-def test_ranges_ticks_marks_and_colours_are_the_pictures(pictures, dark):
+def test_ranges_ticks_marks_and_colours_are_the_pictures():
+    setting = Geometry(GeometryKnobs.checked({"steps": 7}))
+    geometries = [make(setting) for make in (triangle_picture, density_picture, kl_picture)]
+    pictures = [*stages(), *traces(), *races(), *geometries]
     assert len(pictures) > 12 and {mark.kind for each in pictures for mark in each.marks.values()} >= {
         "line", "areas", "band", "bars", "dots", "signs", "segments", "image"}  # fmt: skip
-    table, look = style.colours(dark), Look.checked(spelled_out({"theme": "dark" if dark else "light"}))
-    for picture in pictures:
+    for picture, dark in product(pictures, (False, True)):
+        table, look = style.colours(dark), Look.checked(spelled_out({"theme": "dark" if dark else "light"}))
         page, paper = PictureFigure("figure", picture), FigureLayout(look)
         page.set_theme(dark)
         film = PicturePanel(paper, Box(0, 0, 500, 500), lambda scene: scene, picture)
