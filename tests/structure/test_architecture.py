@@ -50,11 +50,8 @@ def test_no_script_makes_markup_of_a_text_no_clock_can_be_set_and_every_handler_
     constant = re.compile(r'""|`[^$]*`|`(?:[^$]|\$(?!\{))*`')
     assert [hit for hit in found(MARKUP, ".js", ".html") if not constant.fullmatch(hit[1])] == []
     assert found(WALL_CLOCK, ".py") == []
-    assert [(path.name, given) for path in FILES for given in not_handed(path.read_text())] == []
-
-
-def not_handed(text):
-    return [given for given in HANDLER.findall(text) if not (HANDED.match(given) or OWN_WAY.match(given))]
+    given = [(path.name, given) for path in FILES for given in HANDLER.findall(path.read_text())]
+    assert [hit for hit in given if not (HANDED.match(hit[1]) or OWN_WAY.match(hit[1]))] == []
 
 
 PUBLIC = {
