@@ -17,7 +17,7 @@ import numpy as np
 from tests.support import fuzzing
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
-from tests.support.decoding import Decoded
+from tests.support.decoding import decoded
 
 OPTIONS = {"inputs": 10_000, "seed": 0}
 SHARES = {
@@ -45,25 +45,12 @@ def run(options: Namespace) -> dict[str, Any]:
         tally = fuzzing.Tally(attempt)
         fuzzing.each(inputs, asked[name], options.seed, tally.take)
         figures[name] = tally.figures()
-    figures["decoded"] = decoded(options.seed, 2 * number)
+    figures["decoded"] = decoded(np.random.default_rng(options.seed), 2 * number)
     with served() as lab:
         figures |= through_server(lab, options.seed, asked["addresses"], asked["messages"])
     tried = sum(part["tried"] for part in figures.values() if isinstance(part, dict) and "tried" in part)
     bad = sum(len(part["wrong"]) for part in figures.values() if isinstance(part, dict) and "wrong" in part)
     return {"tried": tried, "wrong": bad + len(figures["server"]["complaints"]), **figures}
-
-
-def decoded(seed: int, number: int) -> dict[str, Any]:
-    """Random changes of messages that real pages sent, through the guard and Bokeh's decoder."""
-    found = Decoded(np.random.default_rng(seed), number)
-    return {
-        "tried": number,
-        "refused": found.refused,
-        "of_models_that_are_not_there": found.unknown,
-        "decoded": found.passed,
-        "megabytes_at_most": round(found.megabytes, 1),
-        "wrong": found.wrong,
-    }
 
 
 def through_server(lab: Served, seed: int, addresses: int, messages: int) -> dict[str, Any]:

@@ -24,7 +24,7 @@ from tornado.websocket import WebSocketClosedError, websocket_connect
 from tests.support.browser import end
 from tests.support.client import Client
 from tests.support.crowd import Crowd, Served, served
-from tests.support.mutations import ARRAY
+from tests.support.decoding import ARRAY
 from tests.support.raw_client import HOST, ask, forged
 from tests.support.wire import TOKEN
 

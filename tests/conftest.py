@@ -1,5 +1,6 @@
 """What every test can count on: one BLAS thread, reproducible examples, a Chromium, no silent skips in CI."""
 
+import inspect
 import os
 import subprocess
 import sys
@@ -41,6 +42,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
     """Before the workers of a whole run start, compile all kernels: each of them would compile for itself."""
     if getattr(session.config.option, "numprocesses", None) and not session.config.option.collectonly:
         subprocess.run([sys.executable, "-m", "pmdviz", "compile", "--all"], cwd=Path(__file__).parents[1], check=True)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a test that is a coroutine in an event loop of its own."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    from tests.lab.threads import in_a_thread
+
+    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
+    in_a_thread(lambda: pyfuncitem.obj(**given))
+    return True
 
 
 @pytest.fixture(scope="session")

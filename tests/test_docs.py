@@ -5,18 +5,22 @@ import importlib.util
 import re
 import shlex
 import tomllib
+from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
 from urllib.parse import parse_qs
 
 import pytest
+from markdown_it import MarkdownIt
 
 import pmdviz
 from pmdviz.cli import lists, main
 from pmdviz.lab import links
 from pmdviz.presets import EXPERIMENT_PRESETS, PRESETS
-from tests.support.pages import PAGES, ROOT, blocks, code_in_text, command_lines
 
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+INDENTED = "indented"
 ELSEWHERE = {"README.md", "in-a-notebook.md", "course-notebooks.md"}  # other tests run their Python
 SOONER = {  # what of a page is made smaller, so that it ends soon
     "export.md": {"20_000": "300", "frames=50": "frames=3"},
@@ -24,6 +28,31 @@ SOONER = {  # what of a page is made smaller, so that it ends soon
 }
 PROGRAMS = {"echo", "jupyter", "panel", ".", "pip"}  # of others
 EXTRAS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+
+
+@functools.cache
+def parsed(page: Path) -> list:
+    return MarkdownIt("commonmark").enable("table").parse(page.read_text(encoding="utf-8"))
+
+
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """What the fence of each block of code says it is, `indented` where it has none, and its text."""
+    kinds = {"fence": lambda token: token.info, "code_block": lambda token: INDENTED}
+    return [(kinds[token.type](token), token.content) for token in parsed(page) if token.type in kinds]
+
+
+def code_in_text(page: Path) -> list[str]:
+    spans = [child for token in parsed(page) for child in token.children or [] if child.type == "code_inline"]
+    return [" ".join(span.content.split()) for span in spans]
+
+
+def command_lines(language: str, text: str) -> Iterator[str]:
+    """The lines of a block that are typed: after `$` in a session, all of a script, those of pmdviz elsewhere."""
+    typed = {"console": r"\$ (.*)", "sh": r"(.+)", INDENTED: r"((?:python -m )?pmdviz .*)"}
+    pattern = typed.get(language)
+    for line in text.splitlines() if pattern else ():
+        if found := re.fullmatch(pattern, line):
+            yield found[1]
 
 
 def test_every_setting_of_everything_is_on_its_page_with_a_source_and_a_link_that_opens_it(capsys):
@@ -42,7 +71,7 @@ def test_every_setting_of_everything_is_on_its_page_with_a_source_and_a_link_tha
 
 
 def python_of(page):
-    return [block.text for block in blocks(page) if block.language == "python"]
+    return [text for language, text in blocks(page) if language == "python"]
 
 
 def first_steps(dying, kept, **_):
@@ -119,7 +148,7 @@ def check_ours(rest):
 
 def test_every_command_line_and_recipe_is_one_and_a_command_in_the_text_has_the_flags_that_it_names():
     for page in PAGES:
-        for line in (line for block in blocks(page) for line in command_lines(block)):
+        for line in (line for block in blocks(page) for line in command_lines(*block)):
             for words in simple_commands(line):
                 try:
                     check_command(words)
@@ -132,5 +161,5 @@ def test_every_command_line_and_recipe_is_one_and_a_command_in_the_text_has_the_
                 main._check_command([found[1]])
                 known = parser_of(found[1]).commands.choices[found[1]]._option_string_actions
                 assert {*re.findall(r"(?<!\S)--[\w-]+", found[2])} <= {*known}, (page.name, code)
-    texts = [block.text for page in PAGES for block in blocks(page) if block.language == "json"]
+    texts = [text for page in PAGES for language, text in blocks(page) if language == "json"]
     assert texts and all(pmdviz.Recipe.from_json(text) for text in texts)

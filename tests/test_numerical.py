@@ -1,5 +1,4 @@
-"""Where arithmetic ends: far, coincident and single particles, likelihoods that underflow, ten million data; and what
-must hold for every density whatever its numbers are."""
+"""Where arithmetic ends, and what must hold for every density whatever its numbers are."""
 
 import numpy as np
 import pytest

@@ -80,10 +80,7 @@ def look_alike(one: np.ndarray, two: np.ndarray) -> bool:
 
 
 class Lab:
-    """A page of the lab as a person uses it; every problem of the browser ends in `problems`.
-
-    A browser of slowness 6 takes six times as long for all that it computes.
-    """
+    """A page of the lab as a person uses it; every problem ends in `problems`. Slowness 6: a slow computer."""
 
     def __init__(self, browser: object, url: str, slowness: float = 1, **options: object) -> None:
         self.problems: list[str] = []

@@ -3,10 +3,11 @@
 import numpy as np
 import panel as pn
 
-from pmdviz import custom_target, presets
+from pmdviz import presets
 from pmdviz.engine.recipe import Recipe
 from pmdviz.expressions import Expression, Template
 from pmdviz.presets import Diagnosis, Hint, Preset
+from tests.support.own import own_target
 
 EVIL = "</textarea></div><img src=x onerror='window.hacked=1'><script>window.hacked=1</script>"
 asked = [0]
@@ -19,28 +20,13 @@ def log_likelihood(theta, batch):
     return -0.5 * ((batch - theta[:, :1]) ** 2).sum(axis=1)
 
 
-target = custom_target(
-    log_prior=lambda theta: -0.5 * (theta**2).sum(axis=1),
-    log_likelihood=log_likelihood,
-    sample_prior=lambda rng, m: rng.standard_normal((m, 2)),
-    data=np.arange(30.0) / 10,
-    dim=2,
-    name="evil",
-)
+target = own_target(2, "evil", log_likelihood=log_likelihood, data=np.arange(30.0) / 10)
 target.title = target.about = EVIL
 target.parameter_names = (EVIL, EVIL)
-presets.PRESETS["evil"] = Preset(
-    "evil",
-    EVIL,
-    EVIL,
-    EVIL,
-    "tv",
-    Expression("tv < 1"),
-    (Diagnosis(Expression("iteration >= 0"), Template(EVIL)),),
-    (Hint(say=EVIL),),
-    Recipe("gaussian", made_with={"x": EVIL}).to_dict(),
-    position=1,
-)
+diagnosis, hint = Diagnosis(Expression("iteration >= 0"), Template(EVIL)), Hint(say=EVIL)
+run = Recipe("gaussian", made_with={"x": EVIL}).to_dict()
+evil = Preset("evil", EVIL, EVIL, EVIL, "tv", Expression("tv < 1"), (diagnosis,), (hint,), run, position=1)
+presets.PRESETS["evil"] = evil
 
 from pmdviz.serve.pages import lab_page  # noqa: E402  (after the preset is in the table)
 

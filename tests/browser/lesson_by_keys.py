@@ -1,7 +1,4 @@
-"""Completes a lesson as a person without a mouse does; the answers come from the lesson's own data.
-
-Before a step's first answer the page is read: it must not have what the step hides.
-"""
+"""Completes a lesson by keyboard; before a step's first answer the page must not have what the step hides."""
 
 import json
 from typing import Any

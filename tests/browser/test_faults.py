@@ -88,7 +88,7 @@ def test_a_hidden_tab_pauses_and_plays_on_when_it_is_looked_at(lab):
 
 
 @pytest.mark.nightly
-def test_first_words_tabs_of_their_own_a_closed_tab_and_the_end(browser, tmp_path):
+def test_first_words_tabs_of_their_own_and_a_closed_tab(browser, tmp_path):
     with running([*PROBED, "serve"], tmp_path / "log") as server:
         text = urllib.request.urlopen(server.url, timeout=20).read().decode()
         assert "src=" not in text[: text.index("Opening the lab")], "the first words come before any script"
@@ -110,12 +110,6 @@ def test_first_words_tabs_of_their_own_a_closed_tab_and_the_end(browser, tmp_pat
         page.clock.run_for(21_000)
         page.get_by_text("scripts take long to load").wait_for()
         page.close()
-        lab = Lab(browser, server.url)
-        lab.endless()
-        lab.press("Play")
-        lab.reach(5)
-        end(server.process)
-        lab.context.close()
 
 
 @pytest.mark.nightly
@@ -140,43 +134,37 @@ TEXT = "<script>window.hacked=1</script>"
 PAGE = Path(__file__).with_name("injected_page.py")
 
 
-@pytest.fixture
-def injected(browser, tmp_path):
-    """The lab of the page, whose server's log has no traceback."""
+def test_no_text_from_outside_becomes_markup(browser, tmp_path):
     command = [sys.executable, "-m", "panel", "serve", str(PAGE), "--liveness", "--plugins", "pmdviz.panel_plugin"]
     origin = ["--allow-websocket-origin", "*"]  # Bokeh 3.9.0 lets in localhost alone, which these browsers cannot find
-    with running(command + origin, tmp_path / "log") as server:
+    with running(command + origin, tmp_path / "log") as server:  # whose log has no traceback
         lab = Lab(browser, f"{server.url}/injected_page?preset={TEXT}#{TEXT}")
-        yield lab
+        page = lab.page
+
+        def not_run():
+            assert page.evaluate("window.hacked") is None
+
+        not_run()
+        assert page.get_by_text(TEXT).count() > 0  # the target's about, as text
+        lab.type("bandwidth", TEXT)
+        page.get_by_text("Bandwidth h must be").wait_for()
+        not_run()
+        lab.press("Play")
+        page.locator(".pmdviz-trouble").get_by_text("raised ValueError: </textarea>").wait_for(timeout=60_000)
+        not_run()
+        page.evaluate(
+            "() => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false }"
+        )
+        lab.press("Copy recipe")
+        page.locator("textarea:visible").wait_for()
+        assert TEXT in page.locator("textarea:visible").input_value()
+        not_run()
+        lab.choose("Preset", EVIL)
+        page.get_by_text("Suggestion", exact=True).click()
+        page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
+        lab.settled()
+        not_run()
         lab.context.close()
-
-
-def test_no_text_from_outside_becomes_markup(injected):
-    lab, page = injected, injected.page
-
-    def not_run():
-        assert page.evaluate("window.hacked") is None
-
-    not_run()
-    assert page.get_by_text(TEXT).count() > 0  # the target's about, as text
-    lab.type("bandwidth", TEXT)
-    page.get_by_text("Bandwidth h must be").wait_for()
-    not_run()
-    lab.press("Play")
-    page.locator(".pmdviz-trouble").get_by_text("raised ValueError: </textarea>").wait_for(timeout=60_000)
-    not_run()
-    page.evaluate(
-        "() => { navigator.clipboard.writeText = () => Promise.reject(); document.execCommand = () => false }"
-    )
-    lab.press("Copy recipe")
-    page.locator("textarea:visible").wait_for()
-    assert TEXT in page.locator("textarea:visible").input_value()
-    not_run()
-    lab.choose("Preset", EVIL)
-    page.get_by_text("Suggestion", exact=True).click()
-    page.locator(".pmdviz-try").get_by_text(TEXT).wait_for()
-    lab.settled()
-    not_run()
 
 
 SCRIPT = MAKE + static("notebook.js")

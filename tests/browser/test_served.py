@@ -10,8 +10,8 @@ import pytest
 from tests.browser import lesson_by_keys as keys
 from tests.browser.conftest import Lab, running
 from tests.browser.test_other_pages import PHONE
+from tests.lessons.samples import SMALL
 from tests.support.browser import await_answer, free_port, in_sight
-from tests.support.lessons import SMALL
 from tests.test_deploy import nginx
 
 pytestmark = pytest.mark.nightly
@@ -48,7 +48,7 @@ def test_a_teachers_lessons_target_docs_and_limits(browser, tmp_path):
         assert lab.page.get_by_role("heading", level=1).inner_text().startswith("First steps")
         lab.page.goto(f"{server.url}/?lesson=small")
         keys.wait(lab, "t.lesson", 300)  # a busy machine compiles kernels meanwhile
-        lab.page.get_by_text("Predict first").locator("visible=true").first.wait_for()
+        lab.page.get_by_text("The text of the first step").locator("visible=true").first.wait_for()
         lab.context.close()
 
 

@@ -22,9 +22,10 @@ from pmdviz.methods import METHODS
 from pmdviz.scenes.words import GLOSSARY
 from pmdviz.targets import TARGETS
 from tests.support.browser import axe, painted
-from tests.support.pages import DOCS, ROOT
 from tests.support.tables import refused
 
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "link": "href"}  # by a page, by itself
 NO_FILE = {"canonical", "search", "next", "prev", "index", "author"}
 SIZES = {"desktop": (1440, 900), "phone": (390, 844)}

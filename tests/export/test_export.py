@@ -36,18 +36,6 @@ def small(suffix):
     return {name: value for name, value in given.items() if name in WRITERS[suffix].options}
 
 
-@looped("suffix", KINDS)
-def test_every_kind_of_file_is_written_and_told_of(run, tmp_path, suffix):
-    told, folder = [], tmp_path / suffix[1:]
-    folder.mkdir()
-    path = run.export(str(folder / f"out{suffix}"), progress=lambda *share: told.append(share), **small(suffix))
-    assert path == folder / f"out{suffix}" and path.stat().st_size > 50
-    assert [p.name for p in folder.iterdir()] == [path.name]
-    if "frames" in WRITERS[suffix].options:
-        assert told[-1] == (3, 3) and {total for _, total in told} == {3}
-        assert [done for done, _ in told] == sorted(done for done, _ in told)
-
-
 @looped(
     "given, words",
     [

@@ -1,8 +1,11 @@
 """The player of a run and of a race, and all other files of a race."""
 
+import base64
 import csv
 import json
 import re
+import zlib
+from copy import deepcopy
 
 import numpy as np
 import pytest
@@ -17,8 +20,42 @@ from pmdviz.scenes.columns import INK, LARGEST_DOT
 from pmdviz.scenes.race import tile_columns, tile_picture
 from pmdviz.scenes.stage import SCENES
 from tests.export.conftest import KINDS
-from tests.export.unpacking import merged, opened, unpacked
 from tests.support.tables import looped, refused
+
+
+def unpacked(text):
+    """The numbers of a player as its script reads them."""
+    planes = np.frombuffer(zlib.decompress(base64.b64decode(text)), np.uint8).astype(np.uint16)
+    high, low = np.split(planes, 2)
+    return high * 256 + low
+
+
+def merged(base, change):
+    """As the script of the page puts a change in its place."""
+    if not isinstance(change, dict):
+        return change
+    both = dict(base) if isinstance(base, dict) else {}
+    for name, part in change.items():
+        both[name] = merged(both.get(name), part)
+    return {name: part for name, part in both.items() if part is not None}
+
+
+def opened(payload, frame, k=0):
+    """The k-th picture of a frame, its columns as arrays."""
+    numbers, picture = unpacked(payload["numbers"]), merged(deepcopy(payload["pictures"][k]), frame["pictures"][k])
+    for mark in picture["marks"].values():
+        for name, part in mark["columns"].items():
+            if isinstance(part, dict):
+                start, length, *scale = part["at"]
+                found = numbers[start : start + length]
+                if not scale:
+                    low, high = np.split(found.astype("<u4"), 2)
+                    mark["columns"][name] = (high << 16 | low).view("<f4")
+                    continue
+                low, step, *log = payload["scales"][scale[0]]
+                values = np.where(found == GAP, np.nan, low + step * found)
+                mark["columns"][name] = 10**values if log else values
+    return picture
 
 
 def test_the_same_array_is_stored_once_and_so_is_a_column_that_grows_when_the_longest_comes_first():
@@ -158,15 +195,17 @@ def film(race, **options):
     return RaceFilm(race, RaceLook.checked(options))
 
 
-@looped("suffix", [suffix for suffix in KINDS if suffix not in {".svg", ".pdf", ".mp4"}])  # stills, films: test_export
-def test_every_kind_of_file_is_written_and_told_of(race, tmp_path, suffix):
-    told, options = [], {"width": 320, "height": 180, "frames": 3}
-    options = {name: value for name, value in options.items() if name in WRITERS[suffix].options}
-    path = race.export(tmp_path / f"race{suffix}", progress=lambda *share: told.append(share), **options)
-    assert path.stat().st_size > 50
-    if "frames" in options:
-        assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
-        assert len(told) > 12, "between any two steps it can be ended"
+@looped("suffix", KINDS)
+def test_every_kind_of_file_is_written_and_told_of(run, race, tmp_path, suffix):
+    for name, what in (("run", run), ("race", race)):
+        told, options = [], {"width": 320, "height": 180, "frames": 3}
+        options = {name: value for name, value in options.items() if name in WRITERS[suffix].options}
+        tell, place = (lambda *share, told=told: told.append(share)), tmp_path / f"{name}{suffix}"
+        assert what.export(str(place), progress=tell, **options) == place and place.stat().st_size > 50
+        if "frames" in options:
+            assert told[-1] == (3, 3) and [done for done, _ in told] == sorted(done for done, _ in told)
+            assert len(told) > 12 or what is run, "between any two steps it can be ended"
+    assert {one.stem for one in tmp_path.iterdir()} == {"run", "race"}
 
 
 def test_a_live_page_has_the_recipe_of_each_of_two_entrants(race):

@@ -10,8 +10,6 @@ from urllib.parse import parse_qsl, unquote
 import numpy as np
 import pytest
 import segno
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from pmdviz import experiments as forecast
 from pmdviz.data import files as data_files
@@ -24,7 +22,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab import Lab
 from pmdviz.lab.laboratory import next_recipe
-from pmdviz.lab.links import LONGEST, Link, Page, agreement, is_local, query, read
+from pmdviz.lab.links import LONGEST, Page, agreement, is_local, query, read
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.limits import heaviest, most_within, step_seconds
@@ -40,24 +38,6 @@ from tests.support.tables import looped, refused
 
 def given_in(text):
     return {name: [value] for name, value in parse_qsl(text[1:])}
-
-
-def test_the_default_is_short_and_a_preset_is_found():
-    assert len(Recipe().to_link()) < 80
-    for name, preset in PRESETS.items():
-        assert read({"preset": [name.encode()]}).recipe == preset.recipe == Recipe.from_link(preset.recipe.to_link())
-
-
-def test_a_link_holds_iteration_digest_and_look():
-    session = Session(Recipe("gaussian", num_particles=30, seed=4))
-    session.advance(7)
-    session.set(bandwidth=0.4)
-    frame = session.advance(2)
-    text = query(session.recipe, frame, Page(hide=("data", "seed"), embed=True))
-    assert text.startswith(f"?run={FORMAT}.") and "hide=data,seed" in text
-    link = read(given_in(text))
-    assert link == Link(session.recipe, 9, frame.digest, ("data", "seed"), True)
-    assert Session(link.recipe).seek(9).digest == link.digest
 
 
 class Shown(SimpleNamespace):
@@ -92,6 +72,12 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
         assert Lab(link=link).screen.heading.question == PRESETS["too_bold"].question
 
 
+def packed(content):
+    """What a link has of a text: shorter, and in letters."""
+    letters = base64.urlsafe_b64encode(zlib.compress(content, 9, wbits=-15))
+    return f"{FORMAT}." + letters.decode().rstrip("=")
+
+
 @looped(
     "text, words",
     [
@@ -103,8 +89,8 @@ def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iter
         ("3.abc", "this one has format 3"),
         ("9" * 99 + ".abc", "this one has format 99999999999…"),
         ("².", "incomplete"),
-        ("4.", "cut short"),
-        ("4.!!!!", "cut short"),
+        *((text, "cut short") for text in ("4.", "4.!!!!", "4.____", "4.é")),
+        (packed(b"\xff"), "this is not a recipe in JSON"),
         (Recipe(seed=5).to_link()[:-4], "cut short"),
         (Recipe(seed=5).to_link() + "AAAA", "cut short"),
         (f"{FORMAT}." + "A" * 1_000_000, "at most 1,000,000 characters; this one has 1,000,002"),
@@ -115,8 +101,7 @@ def test_what_is_no_link_gives_a_sentence(text, words):
 
 
 def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to_a_large_one(monkeypatch):
-    packed = zlib.compress(b'{"target":"' + b"a" * 50_000_000 + b'"}', 9, wbits=-15)
-    bomb = f"{FORMAT}." + base64.urlsafe_b64encode(packed).decode().rstrip("=")
+    bomb = packed(b'{"target":"' + b"a" * 50_000_000 + b'"}')
     assert len(bomb) < 100_000
     refused("cut short", Recipe.from_link, bomb)
     long = fold({"changes": [[k, {"bandwidth": 0.1 + 0.1 * (k % 2)}] for k in range(1, 1001)]})
@@ -124,18 +109,6 @@ def test_no_longer_link_is_read_than_is_written_and_a_small_one_cannot_unfold_to
     monkeypatch.setattr(Recipe, "from_link", lambda text: pytest.fail("it was unpacked"))
     for arguments in ({"run": [long.encode()]}, {"run": [b"4.A"], "hide": [b"a" * 2000]}):
         refused(r"a link has at most 2,000 characters; this one has [\d,]+", read, arguments)
-
-
-@settings(max_examples=80, deadline=None)
-@given(st.text(max_size=80), st.integers(0, 60))
-@example("4.", 0)
-def test_any_text_gives_a_recipe_or_a_sentence(text, at):
-    good = Recipe(seed=7).to_link()
-    for tried in (text, good[:at] + text + good[at:]):
-        try:
-            assert isinstance(Recipe.from_link(tried), Recipe)
-        except InputError as error:
-            assert str(error)
 
 
 def test_an_address_that_others_cannot_open_is_found_and_a_qr_code_holds_one():
@@ -234,6 +207,7 @@ def test_budgets_changes_and_kept_frames_have_limits(allow, monkeypatch):
     runner.advance(1)
     refused("at most 2 changes here; restart the run for a new log", runner.set, {"eta": 9.0})
     assert runner.session.knobs.eta == 2.0
+    monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", 1e9)  # 40 iterations also where they take long
     monkeypatch.setattr(limits, "KEPT_BYTES", 6 * runner.session.frame.num_bytes)
     limits.enforce()
     runner = Runner(Recipe("gaussian", num_particles=10, budget=None))

@@ -127,14 +127,6 @@ async def test_changes_reach_the_document_and_a_closed_page_takes_none():
         assert later == [True]
 
 
-def with_a_run(look=Runner.snapshot):
-    """A live loop with its first look queued, and what begins it in the making of a page."""
-    live = Live(FakeScreen(), Acknowledge())
-    live.runner = Runner(Recipe("mixture", num_particles=50, budget=None))
-    live.do("look", look)
-    return live, live.start
-
-
 class Browser:
     """It has the document and has not said that it is ready; `said` is what the server tells it."""
 
@@ -155,8 +147,10 @@ async def test_a_frame_that_waits_for_the_lock_while_a_browser_connects_comes_on
         may_look.wait(60)
         return runner.snapshot()
 
-    live, begin = with_a_run(look)
-    async with on_a_page(made=begin) as page:
+    live = Live(FakeScreen(), Acknowledge())
+    live.runner = Runner(Recipe("mixture", num_particles=50, budget=None))
+    live.do("look", look)
+    async with on_a_page(made=live.start) as page:
         await until(asked.is_set)
         connected = asyncio.Event()
         holder = asyncio.create_task(page.session.with_document_locked(connected.wait))

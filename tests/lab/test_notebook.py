@@ -9,8 +9,7 @@ import json
 import logging
 import re
 import weakref
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 
 import nbclient
 import nbformat
@@ -54,42 +53,34 @@ class Place:
         await until(lambda: (self.draw() if drawing else None) or true())
 
 
-@asynccontextmanager
-async def shown_lab() -> AsyncIterator[tuple[pmdviz.Lab, Place]]:
+async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
+    """And then changes, but not back to where they came from; what is set in Python or as a trait is on the slider."""
     lab = pmdviz.Lab(num_particles=100, budget=None)
     place = Place(lab)
     place.open()
     await place.until(lambda: lab._last is not None)
-    try:
-        yield lab, place
-    finally:
-        lab._gone(lab._views)
-        await asyncio.wait({lab.live._task})
-
-
-async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
-    """And then changes, but not back to where they came from; what is set in Python or as a trait is on the slider."""
-    async with shown_lab() as (lab, place):
-        assert place.kinds()[:2] == ["scripts", "document"]
-        assert [len(gzip.decompress(part)) > 10_000 for part in place.sent[0][1]] == [True] * len(scripts())
-        assert FOREIGN.findall(place.sent[1][0]["doc"]) == []
-        assert all(content["view"] == "here" for content, _ in place.sent[1:])
-        place.sent.clear()
-        lab._act("step")
-        await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
-        assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
-        lab.set(bandwidth=0.5)
-        assert lab.session.knobs.bandwidth == 0.5
-        await place.until(lambda: lab._last.in_force["bandwidth"] == 0.5)
-        assert lab.setup.knobs.controls["bandwidth"].value == "0.5" and lab.widget.bandwidth == 0.5
-        lab.widget.playing = True
-        await place.until(lambda: lab.widget.iteration >= 2)
-        lab.widget.bandwidth = 0.6
-        await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
-        assert lab.recipe.changes
-        lab.widget.bandwidth = -1.0
-        assert lab.widget.bandwidth == 0.6
-        assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
+    assert place.kinds()[:2] == ["scripts", "document"]
+    assert [len(gzip.decompress(part)) > 10_000 for part in place.sent[0][1]] == [True] * len(scripts())
+    assert FOREIGN.findall(place.sent[1][0]["doc"]) == []
+    assert all(content["view"] == "here" for content, _ in place.sent[1:])
+    place.sent.clear()
+    lab._act("step")
+    await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
+    assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
+    lab.set(bandwidth=0.5)
+    assert lab.session.knobs.bandwidth == 0.5
+    await place.until(lambda: lab._last.in_force["bandwidth"] == 0.5)
+    assert lab.setup.knobs.controls["bandwidth"].value == "0.5" and lab.widget.bandwidth == 0.5
+    lab.widget.playing = True
+    await place.until(lambda: lab.widget.iteration >= 2)
+    lab.widget.bandwidth = 0.6
+    await place.until(lambda: lab.session.knobs.bandwidth == 0.6)
+    assert lab.recipe.changes
+    lab.widget.bandwidth = -1.0
+    assert lab.widget.bandwidth == 0.6
+    assert lab.setup.knobs.controls["bandwidth"].message.startswith("Bandwidth h must be")
+    lab._gone(lab._views)
+    await asyncio.wait({lab.live._task})
 
 
 def test_sheets_become_part_of_the_document_and_widths_those_of_the_cell():

@@ -14,6 +14,7 @@ from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.runner import Runner
 from pmdviz.lab.loop.task import Again, DaemonPool
 from pmdviz.lab.panels.sharing import Sharing
+from tests.support.engine import columns
 
 RECIPE = Recipe("mixture", num_particles=60, budget=None, changes=((4, {"bandwidth": 0.4}), (8, {"eta": 3.0})))
 AT = 12
@@ -42,9 +43,7 @@ def arrived(runner, sharing):
 
 def bits(session):
     """All that is seen of a run, but the time that it took."""
-    columns = {name: column for name, column in session.history.columns.items() if name != "seconds"}
-    frames = [frame.digest for frame in session.frames]
-    return session.frame.digest, frames, {name: column.tobytes() for name, column in columns.items()}
+    return session.frame.digest, [frame.digest for frame in session.frames], columns(session.history)
 
 
 def counted(monkeypatch):

@@ -17,6 +17,7 @@ from pmdviz.scenes.inside import START
 from pmdviz.scenes.trace_columns import GHOST, line_end
 from pmdviz.scenes.words import marked, state
 from tests.lab.threads import traced
+from tests.support.engine import columns
 from tests.support.tables import refused
 
 
@@ -151,7 +152,6 @@ CASES = {
         {"time_step": [0.001, 0.01, 0.05]},
     ),
 }
-CLOCK = "seconds"  # of the machine: no two runs have the same
 
 
 def advance(runner, iterations):
@@ -172,9 +172,7 @@ def assert_is_the_recipe_s(session):
     assert fresh.frame.iteration == session.frame.iteration
     assert fresh.frame.particles.tobytes() == session.frame.particles.tobytes()
     assert fresh.frame.weights.tobytes() == session.frame.weights.tobytes()
-    ours, its = session.history.columns, fresh.history.columns
-    assert ours.keys() == its.keys()
-    assert [name for name in ours if name != CLOCK and ours[name].tobytes() != its[name].tobytes()] == []
+    assert columns(fresh.history) == columns(session.history)
 
 
 @pytest.mark.ci
@@ -204,7 +202,7 @@ def test_wherever_one_went_each_frame_is_that_of_a_new_session(name):
         assert_is_the_recipe_s(line.head)
 
 
-def test_a_knob_turned_back_in_time_begins_a_branch_and_swap_and_drop_give_back_the_old_run():
+def test_a_knob_turned_back_in_time_begins_a_branch_whose_ghost_is_the_old_run():
     runner = Runner(CASES["pmd"][0])
     runner.wanted.clear()  # it stands still: a ghost is of the same iteration
     old = advance(runner, 30)
@@ -212,25 +210,16 @@ def test_a_knob_turned_back_in_time_begins_a_branch_and_swap_and_drop_give_back_
     made = runner.set({"bandwidth": 0.2})
     assert made.recipe.changes == ((12, {"bandwidth": 0.2}),) and made.last == 12
     assert made.ghost.name == GHOST and made.ghost.iteration == 12 and made.ghost.approximate["x"].size
-    label = old.frame.knobs.specs()["bandwidth"].label
-    assert made.ghost.words.startswith(f"Branch at iteration 12: {label} 1.0 → 0.2. TV 0.")
     made = runner.set({"bandwidth": 0.3})  # the slider goes on: the same branch
     assert made.recipe.changes == ((12, {"bandwidth": 0.3}),) and made.ghost.name == GHOST
-    further = advance(runner, 25)
+    further, alone = advance(runner, 25), Session(old.recipe)
     assert (further.frame.iteration, further.ghost.iteration, further.ghost.late) == (37, 37, False)
-    assert further.ghost.points.of(["tv"])["iteration"][-1] >= 30
-    for session in (runner.past.branch.ghost.session, runner.session):
-        assert_is_the_recipe_s(session)
-    alone = Session(old.recipe)
     alone.advance(37)
     contours = further.scene.columns(alone.frame, further.pair).approximate
     np.testing.assert_array_equal(further.ghost.approximate["x"], contours["x"])
-    assert f"{alone.frame.tv:.3f}"[:5] in further.ghost.words
     swapped = runner.travel(Past.swap)
-    assert (swapped.frame.iteration, swapped.last, swapped.recipe) == (37, 37, old.recipe)
-    assert swapped.ghost.name == "the branch" and " → 0.3." in swapped.ghost.words
-    again = runner.travel(Past.swap)
-    assert again.frame is further.frame and again.recipe == further.recipe
+    assert (swapped.frame.digest, swapped.recipe, swapped.ghost.name) == (alone.frame.digest, old.recipe, "the branch")
+    assert runner.travel(Past.swap).frame is further.frame
     dropped = runner.travel(Past.drop)
     assert dropped.frame.digest == alone.frame.digest and dropped.ghost is None and dropped.recipe == old.recipe
 
@@ -259,7 +248,7 @@ def test_traces_have_every_drawn_frame_and_late_ones_the_measured_before():
     assert all((np.diff(trace[clock]) > 0).all() for clock in ("visited", "seconds"))
     assert traced(runner.back())["iteration"].tolist() == list(range(30))
     again = traced(runner.advance(1))
-    assert all(again[name].tobytes() == trace[name].tobytes() for name in trace if name != CLOCK)
+    assert all(again[name].tobytes() == trace[name].tobytes() for name in trace if name != "seconds")  # of the machine
     twin = runner.copy()
     assert traced(twin.advance(1))["iteration"].tolist() == list(range(32))
     assert traced(runner.snapshot())["iteration"].tolist() == list(range(31))

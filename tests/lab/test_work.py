@@ -228,18 +228,6 @@ async def test_what_is_too_large_is_refused_unless_a_person_insists(page, monkey
     assert "6 rows measured." in page.said.object and not page.insist.visible
 
 
-def test_the_page_opens_with_a_stored_sweep_whose_rows_another_error_judges_without_a_run(page):
-    first = page.results.work
-    assert "A stored sweep of 120 runs." in page.said.object and len(first.so_far.rows) == 120
-    (chart,) = first.found.pictures
-    assert chart.title.startswith("Measured slope -0.") and chart.slopes[0][1] == -0.5
-    page._turn("error", "kl_forward")
-    again = page.results.work
-    assert again.so_far.rows == first.so_far.rows and again.found.pictures[0].y_label.startswith("forward KL")
-    page._turn("varied", "m")  # this needs new runs
-    assert page.results.work is again
-
-
 def test_a_link_holds_what_differs_from_the_defaults_and_comes_back(page):
     assert page.sharing._ack.link == ""  # what was opened stays as it was written
     page.chosen.value = "descent"

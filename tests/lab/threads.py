@@ -1,14 +1,11 @@
 """Event loops of their own for tests (the main thread's may belong to Playwright), and labs that play in them."""
 
 import asyncio
-import inspect
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from typing import Any
-
-import pytest
 
 from pmdviz.lab import Lab
 from pmdviz.scenes.trace_columns import GROUPS
@@ -18,16 +15,6 @@ def in_a_thread(scene: Callable[[], Awaitable[Any]]) -> Any:
     """Run `scene` to its end; what it gives is given back, and what it raises is raised here."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(lambda: asyncio.run(scene())).result()
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """Run a test that is a coroutine (for the conftest of a folder)."""
-    if not inspect.iscoroutinefunction(pyfuncitem.obj):
-        return None
-    given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
-    in_a_thread(lambda: pyfuncitem.obj(**given))
-    return True
 
 
 async def until(condition: Callable[[], Any], seconds: float = 300.0) -> None:

@@ -103,3 +103,16 @@ def changed(*pairs):
 
 def lesson_of(text):
     return read_lesson("small", text)
+
+
+def small_lesson(*pairs):
+    """Its first three steps, under the name of a lesson that the package has."""
+    text = changed(*pairs)
+    return read_lesson("one_step", text[: text.index("```{step} third")])
+
+
+def judging():
+    """A lesson that shows a run without the exact posterior, and asks what it is worth."""
+    text = changed(("title: The first step", "title: The first step\nhide: [exact, numbers]"))
+    start, end = text.index("question:\n  ask: How many"), text.index("after:\n")
+    return read_lesson("one_step", text[:start] + text[end : text.index("```{step} detour")])

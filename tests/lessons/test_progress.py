@@ -14,8 +14,7 @@ from pmdviz.lessons.questions import Question, as_task, check, report
 from pmdviz.lessons.questions import points as points_of_task
 from pmdviz.lessons.reading import LESSONS, find_lesson
 from tests.cli.test_cli import called
-from tests.lessons.samples import SMALL, changed, lesson_of
-from tests.support.lessons import small_challenge, small_lesson
+from tests.lessons.samples import SMALL, changed, judging, lesson_of, small_lesson
 from tests.support.tables import refused
 
 LESSON = lesson_of(SMALL)
@@ -106,10 +105,8 @@ def test_a_step_hides_until_it_is_answered_and_an_earlier_file_of_the_lesson_is_
     at = Progress.begin(lesson)
     assert at.hidden == ("exact", "numbers") == at.answer("question", "b").hidden
     assert at.answer("question", "b").reveal().hidden == ()
-    alone = SMALL[: SMALL.index("question:\n  ask: How many")] + SMALL[SMALL.index("after:\n") :]
-    alone = alone.replace("title: The first step", "title: The first step\nhide: [exact]")
-    at = Progress.begin(lesson_of(alone)).reveal()
-    assert at.hidden == ("exact",) == at.answer("after", 0.3).hidden, "it can still be changed"
+    at = Progress.begin(judging()).reveal()
+    assert at.hidden == ("exact", "numbers") == at.answer("after", 0.3).hidden, "it can still be changed"
     assert at.answer("after", 0.3).judged("after", Verdict(False, "More.")).hidden == ()
     for parts, words in {"[exacts]": "did you mean 'exact'", "exact": "must be a list of some of exact"}.items():
         refused(words, lesson_of, changed(("title: The first step", f"title: The first step\nhide: {parts}")))
@@ -123,21 +120,10 @@ def test_a_step_hides_until_it_is_answered_and_an_earlier_file_of_the_lesson_is_
 
 def done_lesson(lesson):
     """The progress of a learner who was right, then close, and reached the goal."""
-    answers = {"first/question": Answer("b", "sure"), "first/after": Answer(59.0, "a guess")}
+    answers = {"first/question": Answer("b", "sure"), "first/after": Answer(0.28, "a guess")}
     verdicts = {"first/question": Verdict(True, "Yes."), "first/after": Verdict(False, "More.", near=True)}
-    reached = frozenset({"turn"})
-    return Progress(lesson, ("first", "turn", "detour"), answers, verdicts, {}, reached, frozenset(), {}, True)
-
-
-def test_a_lesson_becomes_a_sheet_with_answers_confidence_seeds_and_recipe():
-    found = json.loads(to_json(lesson_sheet(done_lesson(for_student(small_lesson(), "ada")))))
-    assert (found["sheet"], found["student"], points(found)) == ("one_step", "ada", (2.5, 3.0))
-    first, second, goal = found["answers"]
-    assert (first["answer"], first["confidence"], first["grade"], first["seed"]) == ("b", "sure", "Right", 0)
-    assert (second["points"], second["grade"], goal["task"], goal["points"]) == (0.5, "Close", "turn/goal", 1.0)
-    assert found["recipes"]["first"]["target"] == "gaussian" and found["recipes"]["first"]["seed"] == 0
-    progress = Progress(small_challenge(), ("tune",), {}, {}, {}, frozenset(), frozenset(), {"tune": 40.0}, True)
-    assert points(lesson_sheet(progress)) == (0.4, 2.0)
+    reached = frozenset({"second"})
+    return Progress(lesson, ("first", "second"), answers, verdicts, {}, reached, frozenset(), {}, True)
 
 
 def test_each_student_has_seeds_of_their_own_where_the_lesson_varies():
@@ -161,7 +147,13 @@ def test_a_lesson_that_varies_has_nothing_wrong_for_other_students(name):
 
 
 def test_sheets_become_one_table_of_points_and_a_table_takes_the_place_of_no_answers(capsys, tmp_path):
+    none = frozenset()
+    progress = Progress(LESSONS["five_passes"], ("attempt",), {}, {}, {}, none, none, {"attempt": 40.0}, True)
+    assert points(lesson_sheet(progress)) == (0.4, 2.0)  # of a score
     ada = lesson_sheet(done_lesson(for_student(small_lesson(), "ada")))
+    assert [(row["answer"], row["confidence"], row["grade"], row["points"]) for row in ada["answers"][:2]] == [
+        ("b", "sure", "Right", 1.0), (0.28, "a guess", "Close", 0.5),
+    ]  # fmt: skip
     worse = {**ada, "answers": ada["answers"][:1]}
     ben = {**ada, "student": "ben", "sheet": "24-write-the-step", "lesson": "", "recipes": {}}
     files = []

@@ -1,7 +1,4 @@
-"""A question opens what comes after it once an answer is stored, and not before. A verdict has a text for each.
-
-What a student computed is told right, how far off, or which slip; and nothing that a student has makes it fail.
-"""
+"""A question opens what comes after it once an answer is stored; what is computed is told right, or how far off."""
 
 from types import SimpleNamespace
 

@@ -1,8 +1,4 @@
-"""Every preset shows what its question is about, and every hint does what it says, and both are diagnosed so.
-
-Three presets are run by default, the others once before a change lands, but for long ones; at night all are run on
-three seeds, hints on two.
-"""
+"""Every preset shows what its question is about, every hint does what it says, and both are diagnosed so."""
 
 import subprocess
 import sys
@@ -27,10 +23,7 @@ NEVER = 10**9
 
 
 def run_of(recipe: Recipe, hint: presets.Hint | None = None, metrics_every: int | None = NEVER) -> Run:
-    """The run of a preset's recipe, or of one of its hints, to the end of its budget.
-
-    With `metrics_every` None it has the history that a page has.
-    """
+    """The run of a preset's recipe, or of one of its hints, to its end; `metrics_every` None: as on a page."""
     hint = hint or presets.Hint("")
     recipe = recipe.replaced(
         budget=recipe.budget if hint.budget is None else hint.budget,
@@ -49,10 +42,7 @@ def run_of(recipe: Recipe, hint: presets.Hint | None = None, metrics_every: int 
 
 
 def failures(expected: Expression, run: Run, own: Run | None = None) -> list[str]:
-    """Why an expression does not hold of a run: [itself with its values]; [] where it holds.
-
-    `own` is the run that ratios compare it with, the preset's own. Raises InputError for an unknown name.
-    """
+    """Why an expression does not hold of a run, or []; `own`: the preset's run, which ratios compare it with."""
     scope = presets.RunScope(run, own)
     return [] if expected.holds(scope) else [expected.why(scope)]
 
@@ -91,11 +81,8 @@ def said_of(preset, run, own=None):
 
 
 def show_what_they_promise(preset, run):
-    asked = [
-        preset.check,
-        *parts_of(*preset.diagnosis),
-        *(hint.expect for hint in preset.hints if hint.expect is not None),
-    ]
+    hints = [hint.expect for hint in preset.hints if hint.expect is not None]
+    asked = [preset.check, *parts_of(*preset.diagnosis), *hints]
     unknown = frozenset().union(*(one.names for one in asked)) - {*presets.names_of(run, ratios=True)}
     assert not unknown, f"no name of a run: {sorted(unknown)}"
     assert not failures(preset.check, run)
@@ -160,11 +147,8 @@ def check_hints(name, ahead):
     preset, own = presets.find_preset(name), own_run(name, ahead)
     for hint in preset.hints:
         if hint.expect is not None:
-            run = (
-                run_of(ahead_of(preset, ahead), hint, every(hint.expect, *parts_of(*preset.diagnosis)))
-                if hint.changes
-                else own
-            )
+            metrics_every = every(hint.expect, *parts_of(*preset.diagnosis))
+            run = run_of(ahead_of(preset, ahead), hint, metrics_every) if hint.changes else own
             assert not failures(hint.expect, run, own), hint
             said_of(preset, run, own)
 
@@ -175,9 +159,8 @@ def test_measures_of_log_z_are_its_estimates_less_the_truth():
     run = run_of(recipe)
     truth = recipe.make_target().reference().log_z
     assert presets.RunScope(run).value("log_z_error") == pytest.approx(run.final.metrics["log_z"] - truth, abs=1e-9)
-    assert presets.MEASURES["log_z_above_error"](run) == pytest.approx(
-        run.final.metrics["log_z_above"] - truth, abs=1e-9
-    )
+    above = run.final.metrics["log_z_above"] - truth
+    assert presets.MEASURES["log_z_above_error"](run) == pytest.approx(above, abs=1e-9)
     session = pmdviz.Session(recipe)
     session.advance(3)
     (why,) = failures(Expression("abs(log_z_above_error) < 9"), session.run)

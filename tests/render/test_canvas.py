@@ -136,10 +136,8 @@ def test_a_picture_is_sharp_and_moving_a_dot_moves_no_layout(page):
         )
 
     first = draw(pictures[0])
-    assert page.evaluate("(({clientWidth, width}) => [clientWidth, width])(document.querySelector('canvas'))") == [
-        480,
-        960,
-    ]
+    widths = page.evaluate("(({clientWidth, width}) => [clientWidth, width])(document.querySelector('canvas'))")
+    assert widths == [480, 960]
     assert draw(pictures[1]) == first and draw(pictures[2]) != first
     assert draw(pictures[1], previous=pictures[0], t=0.5) == first, "a dot comes from the row that `origin` has"
     way = [draw(pictures[2], previous=pictures[0], t=t) for t in (0, 0.5, 1)]

@@ -17,6 +17,9 @@ from pmdviz.targets.rows import curve as net_curve
 from tests.support.engine import frame_of, short_chains
 from tests.support.tables import looped
 
+NAMES = "blocks followers ladder reweighting surrogate weight_signs"
+BLOCKS, FOLLOWERS, LADDER, REWEIGHTING, SURROGATE, WEIGHTS = (SCENES[name] for name in NAMES.split())
+
 
 def curves(line, each):
     """The curves of a line, without the gaps between them: (number, each)."""
@@ -164,9 +167,6 @@ def test_bins_hold_the_points_that_stand_in_them(knobs):
     assert len(columns.particles["x"]) == 40 and len(columns.words.text) == count
 
 
-WEIGHTS = SCENES["weight_signs"]
-
-
 def test_an_image_is_the_weights_of_one_unit_and_the_words_are_the_accuracies():
     options = {"num_data": 60, "hidden": 11}
     recipe = Recipe("binary_net", "straight_through", target_options=options, num_particles=3)
@@ -219,9 +219,6 @@ def test_tiles_are_the_topics_of_the_heaviest_particle_and_lines_the_shares_of_t
     assert not np.allclose(*lengths)
 
 
-BLOCKS = SCENES["blocks"]
-
-
 def of_blocks(steps=30, **parts):
     return frame_of("correlated_gaussian", "pmfvb", steps, num_particles=60, **parts)
 
@@ -254,13 +251,10 @@ def test_ticks_are_left_out_beyond_the_box_and_words_tell_what_is_lost_between_b
     assert len(within.paths["x0"]) == 0, "its dots are its particles"
 
 
-COMPONENTS = SCENES["components"]
-
-
 @looped("target, dim, pair", [("gaussian", 2, (0, 1)), ("linear", 3, (2, 0))])
 def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(target, dim, pair):
     frame = frame_of(target, "adaptive_is", 4, dim=dim, num_components=6, num_particles=300)
-    columns, mixture = COMPONENTS.columns(frame, pair), frame.densities["mixture"]
+    columns, mixture = SCENES["components"].columns(frame, pair), frame.densities["mixture"]
     rows = np.argsort(-mixture.weights, kind="stable")[: components.MOST]
     x, y = (columns.paths[name].reshape(2, len(rows), CORNERS) for name in ("x0", "y0"))
     sds = np.diagonal(mixture.choleskys, axis1=1, axis2=2)[rows][:, list(pair)]
@@ -273,12 +267,9 @@ def test_the_ellipses_lie_one_and_two_sds_from_the_means_stronger_the_heavier(ta
     assert columns.words.text and columns.words.text[0] == f"{mixture.weights.max():.0%}"
 
 
-DESCENT = SCENES["descent"]
-
-
 def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     frame = frame_of("mixture", "pmd", 12, num_particles=200)
-    drawn = DESCENT.columns(frame, (0, 1))
+    drawn = SCENES["descent"].columns(frame, (0, 1))
     starts = np.stack([drawn.paths["x0"], drawn.paths["y0"]], axis=1)
     ends = np.stack([drawn.paths["x1"], drawn.paths["y1"]], axis=1)
     np.testing.assert_array_equal(ends, frame.particles.astype(np.float32))
@@ -287,9 +278,6 @@ def test_lines_lead_from_ancestors_to_particles_darker_the_heavier_the_family():
     assert not len(drawn.approximate["x"]) and len(drawn.exact["x"])
     opacity = components.line_opacity(np.array([0, 0, 2]), np.array([0.4, 0.4, 0.2]), 3)
     np.testing.assert_allclose(opacity, [1.0, components.DESCENT_FAINTEST, 0.5 + 0.5 * components.DESCENT_FAINTEST])
-
-
-FOLLOWERS = SCENES["followers"]
 
 
 def of_followers(steps=6, **parts):
@@ -322,9 +310,6 @@ def test_leaders_stand_where_they_are(dim, pair):
     np.testing.assert_array_equal(columns.others["y"], leaders[:, pair[1]] if dim > 1 else 0 * leaders[:, 0])
     np.testing.assert_array_equal(columns.particles["size"], components.log_sizes(frame.weights.astype(np.float32)))
     assert len(columns.paths["x0"]) or dim == 1
-
-
-LADDER = SCENES["ladder"]
 
 
 def of_ladder(steps=12, target="gaussian", **parts):
@@ -370,9 +355,6 @@ def test_particles_stand_at_their_temperature_also_on_the_way_back_and_above_two
     assert np.nanmin(y) >= 0 and np.nanmax(y) == pytest.approx(ladder.ROWS + ladder.HIGH, rel=1e-6)
 
 
-REWEIGHTING = SCENES["reweighting"]
-
-
 @looped("dim, pair", [(1, (0, 1)), (2, (0, 1)), (4, (3, 1))])
 def test_rings_are_importance_weights_around_the_dots_and_areas_are_weights_up_to_the_largest(dim, pair):
     areas = [0, 0.1 * components.INK**0.5, 0.2 * components.INK**0.5, components.LARGEST_RING]
@@ -389,9 +371,6 @@ def test_rings_are_importance_weights_around_the_dots_and_areas_are_weights_up_t
         np.testing.assert_allclose(np.ptp(found, axis=1), wanted[kept] * side / components.FRAME, atol=1e-4 * side)
     np.testing.assert_array_equal(dots["size"], components.diameters(frame.weights))
     np.testing.assert_array_equal(columns.paths["x1"].reshape(-1, corners)[:, :-1], x[:, 1:])
-
-
-SURROGATE = SCENES["surrogate"]
 
 
 def of_surrogate(steps=3, **parts):

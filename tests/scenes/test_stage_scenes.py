@@ -144,41 +144,32 @@ def test_the_mean_of_runs_is_of_ten_seeds_at_the_same_iteration_also_after_going
     assert np.trapezoid(columns.approximate["y"], columns.approximate["x"]) == pytest.approx(1, abs=0.05)
 
 
-def box_of(line):
-    return tuple(float(end(line[axis])) for axis in ("x", "y") for end in (np.nanmin, np.nanmax))
-
-
 def test_a_lattice_and_a_strip_show_states_over_the_mean_and_the_exact_mean():
     frame = frame_of("ising", "gibbs", 50)
-    columns = SCENES["lattice"].columns(frame, (0, 1))
-    assert (box_of(columns.approximate), box_of(columns.exact)) == ((5, 9, 0, 4), (10, 14, 0, 4))
-    cells = columns.image.values
+    cells = SCENES["lattice"].columns(frame, (0, 1)).image.values
     assert cells.shape == (4, 14) and np.isnan(cells[:, [4, 9]]).all()
     newest, mean, exact = (cells[::-1, k : k + 4].ravel() for k in (0, 5, 10))
     np.testing.assert_allclose(newest, (frame.particles[-1] + 1) / 2)
     np.testing.assert_allclose(mean, (frame.particles.mean(axis=0) + 1) / 2, rtol=1e-6)
     np.testing.assert_allclose(exact, (frame.target.exact.mean + 1) / 2, rtol=1e-6)
-    frame = frame_of("ising", "discrete_gf_svgd", 5, size=3)
-    columns = SCENES["lattice_strip"].columns(frame, (0, 1))
-    cells = columns.image.values[::-1]
+    frame, scene = frame_of("ising", "discrete_gf_svgd", 5, size=3), SCENES["lattice_strip"]
+    cells = scene.columns(frame, (0, 1)).image.values[::-1]
     assert cells.shape == (14, 15)
     for place in range(8):
         row, column = 4 * (place // 4), 4 * (place % 4)
         shown = cells[row : row + 3, column : column + 3]
         np.testing.assert_array_equal(shown, (frame.particles[place].reshape(3, 3) + 1) / 2)
-    assert np.isnan(cells[[3, 7]]).all() and np.isnan(cells[:8, [3, 7, 11]]).all() and np.isnan(cells[8:, 6:8]).all()
     for left, mean in ((0, frame.density.mean), (8, frame.target.exact.mean)):
         expected = ((mean.reshape(3, 3) + 1) / 2).repeat(2, axis=0).repeat(2, axis=1)
         np.testing.assert_allclose(cells[8:, left : left + 6], expected, rtol=1e-6)
-    assert (box_of(columns.approximate), box_of(columns.exact)) == ((0, 6, 0, 6), (8, 14, 0, 6))
-    frame, scene = frame_of("ising", "ais", 5, size=3), SCENES["lattice_strip"]
+    frame = frame_of("ising", "ais", 5, size=3)
     heaviest, lightest = (frame.particles[k].reshape(3, 3) for k in (frame.weights.argmax(), frame.weights.argmin()))
     assert (heaviest != lightest).any()
     np.testing.assert_array_equal(scene.columns(frame, (0, 1)).image.values[::-1][:3, :3], (heaviest + 1) / 2)
     few = Session(Recipe("ising", "discrete_gf_svgd", num_particles=3, target_options={"size": 11})).frame
     cells = scene.columns(few, (0, 1)).image.values[::-1]
     assert np.isfinite(cells[:11, :35]).sum() == 3 * 121 and np.isnan(cells[:23, 36:]).all()
-    assert np.isnan(cells[24:, 23:]).all() and "exact" not in scene.axes(few.target, (0, 1), np.nan)[0].label
+    assert "exact" not in scene.axes(few.target, (0, 1), np.nan)[0].label
     assert not scene.applies(make_target("ising"), METHODS["gibbs"])
 
 

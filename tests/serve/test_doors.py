@@ -42,14 +42,6 @@ def crowd(lab):
     made.leave()
 
 
-def client_of(crowd):
-    made = Client(crowd.url)
-    crowd.clients.append(made)
-    crowd.do(made.open())
-    crowd.do(made.until(lambda: made.iteration >= 0))
-    return made
-
-
 @looped(
     "path",
     ["unittest.__main__/x/_css/y", "venv.__main__/x/_css/y", "this/x/_css/y", "panel.nothing/x/_css/y", "../x/_css/y",
@@ -126,7 +118,9 @@ def written(value):
     ],
 )
 def test_what_no_page_sends_ends_the_connection(lab, crowd, kind, content):
-    mine = client_of(crowd)
+    crowd.clients.append(mine := Client(crowd.url))
+    crowd.do(mine.open())
+    crowd.do(mine.until(lambda: mine.iteration >= 0))
     text = json.dumps(content).replace('"ACK"', json.dumps(mine.ack_id))
 
     async def attack():

@@ -22,8 +22,7 @@ from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.task import Bucket
 from pmdviz.serve import messages, server_internals
 from pmdviz.serve.server_internals import PacedStream
-from tests.support.decoding import Decoded
-from tests.support.mutations import ARRAY, ENCODED, recorded
+from tests.support.decoding import ARRAY, ENCODED, decoded, recorded
 from tests.support.tables import looped
 
 
@@ -33,10 +32,7 @@ from tests.support.tables import looped
         ([messages.FULL + 1] * (messages.LOOKS + 1), True),
         ([messages.FULL + k for k in range(messages.LOOKS + 1)], True),
         ([messages.FULL] * 10, False),
-        (
-            [3 * messages.FULL, 2 * messages.FULL, messages.FULL + 9, messages.FULL + 8, messages.FULL + 7],
-            False,
-        ),  # a slow reader of a large file
+        ([3 * messages.FULL, *(messages.FULL + k for k in (99, 9, 8, 7))], False),  # a slow reader of a large file
         ([2 * messages.FULL, 2 * messages.FULL, messages.FULL, 2 * messages.FULL, 2 * messages.FULL], False),
     ],
 )
@@ -144,15 +140,9 @@ async def test_what_has_gone_is_no_reason_to_end_the_connection():
 
 async def test_who_sends_too_much_is_read_more_slowly(monkeypatch):
     sheets, other = {"kind": "ModelChanged", "attr": "stylesheets"}, ready()["events"][0]
-    assert [messages.cost({"events": events}) for events in ([], [other], [other, other])] == [
-        messages.COST,
-        messages.COST,
-        2 * messages.COST,
-    ]
-    assert (
-        messages.cost({"events": [sheets, other]}) == messages.SHEETS_COST + messages.COST
-        and messages.cost({}) == messages.COST
-    )
+    costs = [messages.cost({"events": events}) for events in ([], [other], [other, other], [sheets, other])]
+    assert costs == [messages.COST, messages.COST, 2 * messages.COST, messages.SHEETS_COST + messages.COST]
+    assert messages.cost({}) == messages.COST
     slept = []
 
     async def sleep(seconds):
@@ -271,15 +261,11 @@ def test_what_no_page_sends_is_refused(event):
     assert len(str(refused.value)) < 120
 
 
-def nested(depth):
-    value = 1
-    for _ in range(depth):
-        value = [value]
-    return value
+NESTED = json.loads("[" * 100 + "]" * 100)
 
 
 @looped("event", [changed("p1", "x", "y"), changed("p2", "value", ["x" * messages.SMALL]), told("document_ready"),
-                  changed("p4", "key", "x" * messages.SMALL), changed("p4", "key", nested(100))])  # fmt: skip
+                  changed("p4", "key", "x" * messages.SMALL), changed("p4", "key", NESTED)])  # fmt: skip
 def test_only_a_plain_string_of_an_upload_may_be_long(event):
     with pytest.raises(messages.Refused):
         check(event, size=messages.SMALL + 1)
@@ -313,9 +299,9 @@ def test_a_message_is_looked_at_before_it_is_parsed(parts):
 
 @pytest.mark.ci
 def test_random_changes_of_what_pages_sent_do_no_harm():
-    decoded = Decoded(np.random.default_rng(0), 500)
-    assert decoded.refused > 100 and decoded.passed > 10
-    assert decoded.wrong == [] and decoded.megabytes < 50
+    found = decoded(np.random.default_rng(0), 500)
+    assert found["refused"] > 100 and found["decoded"] > 10
+    assert found["wrong"] == [] and found["megabytes_at_most"] < 50
 
 
 @pytest.fixture

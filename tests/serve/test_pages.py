@@ -2,13 +2,14 @@
 
 import asyncio
 import gzip
-import itertools
 from functools import partial
 from types import SimpleNamespace
 
 import panel as pn
-import pytest
-from tornado.httputil import HTTPServerRequest, RequestStartLine
+from tornado.httpclient import AsyncHTTPClient
+from tornado.httpserver import HTTPServer
+from tornado.testing import bind_unused_port
+from tornado.web import Application
 
 from pmdviz.cli.tools import MARKER
 from pmdviz.engine.recipe import Recipe
@@ -18,63 +19,11 @@ from pmdviz.lab.css import HIDDEN
 from pmdviz.lab.links import Link
 from pmdviz.limits import variable
 from pmdviz.serve import pages, server
-from pmdviz.serve.pages import BARE, BROKEN, BUILDING, PageSpec, TabBar, Tabs, lab_page
-from tests.serve.answers import answers
+from pmdviz.serve.pages import BARE, BROKEN, BUILDING, PageSpec, Tabs, lab_page
+from tests.lab.threads import in_a_thread
 from tests.support.tables import refused
 
 RACE = RaceRecipe.checked("pmd,gibbs", budget=2_000).to_link()
-
-
-def a_request(query):
-    """What the handler of "/" is, when a browser asks for the page with this query."""
-    handler = object.__new__(server.SpareHandler)
-    handler.request = HTTPServerRequest(start_line=RequestStartLine("GET", f"/?{query}", "HTTP/1.0"))
-    handler.application = SimpleNamespace(io_loop=SimpleNamespace(call_later=lambda *later: None))
-    handler.application_context = None
-    handler.request.connection = SimpleNamespace(stream=SimpleNamespace(closed=lambda: False))
-    return handler
-
-
-class Session(SimpleNamespace):
-    """Unlike its base it can be a key of a weak dictionary."""
-
-    __hash__ = object.__hash__
-
-
-def a_session(shows=None):
-    return Session(shows=shows, block_expiration=lambda: None, unblock_expiration=lambda: None)
-
-
-@pytest.fixture
-def stock(monkeypatch):
-    """A server with two pages built ahead, `opened` notes the links that they were given."""
-    opened, made = [], itertools.count()
-
-    async def page(handler):
-        return a_session("own page")
-
-    spares = [Session(**vars(a_session(f"spare {next(made)}")), id="a", document=None) for _ in range(2)]
-    monkeypatch.setattr(server.handlers.DocHandler, "get_session", page)
-    monkeypatch.setattr(server, "_signing", lambda application: {"secret_key": b"k" * 32, "signed": True})
-    monkeypatch.setattr(server, "_changing", asyncio.Lock())
-    monkeypatch.setattr(server, "_spares", spares)
-    monkeypatch.setattr(pages, "open_link", lambda doc, link: opened.append(link))
-    return opened
-
-
-async def test_a_page_built_ahead_is_for_any_run_and_a_link_about_the_page_has_one_of_its_own(stock):
-    run = Recipe("banana", seed=3).to_link()
-    for query in (f"run={run}&hide=seed", f"run={run}&embed=1", f"run={run}&theme=dark", "embed=1", "presenter=1",
-                  f"race={RACE}", "run=nonsense"):  # fmt: skip
-        assert (await a_request(query).get_session()).shows == "own page", query
-        assert not stock and len(server._spares) == 2
-    spares = [*server._spares]
-    for query, iterations in (("", []), ("page=race", []), (f"run={run}&at=3", [3]), ("preset=two_modes&at=2", [2])):
-        stock.clear()
-        server._spares[:] = spares
-        assert (await a_request(query).get_session()).shows == "spare 1", query
-        assert [link.iteration for link in stock] == iterations
-        assert not query.startswith("run") or stock[0].recipe == Recipe("banana", seed=3)
 
 
 def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monkeypatch):
@@ -84,21 +33,31 @@ def test_each_page_can_be_built_and_a_link_to_a_race_is_held_to_the_limits(monke
     link = pages._checked(arguments)
     assert (link.iteration, link.round) == (0, 3)  # the Lab stays at the start
     assert pages.PAGES["race"][1](link).recipe.to_link() == RACE
+    usual, presented = lab_page(Link(Recipe())), lab_page(Link(Recipe(), presenter=True))
+    assert not BARE.keys() & usual.sx.keys() and BARE.items() <= presented.sx.items()
+    monkeypatch.setattr(pages, "_routed", False)
+    assert pages.essay_address() == ""
     monkeypatch.setenv(variable("max_particles"), "100")
     assert "num_particles" in str(pages._checked(arguments))
     assert server.one_question_mark("/?a=1?b=2??") == "/?a=1%3Fb=2%3F%3F"
 
 
-def test_a_link_opens_the_presenters_page_and_an_embedded_one_links_no_essay(monkeypatch):
-    for routed, address in ((False, ""), (True, "essay")):
-        monkeypatch.setattr(pages, "_routed", routed)
-        assert pages.essay_address() == address
-    links = Link(Recipe()), Link(Recipe(), presenter=True), Link(Recipe(), embed=True)
-    usual, presented, embedded = shown = [lab_page(link) for link in links]
-    assert not BARE.keys() & usual.sx.keys()
-    assert BARE.items() <= presented.sx.items() and BARE.items() <= embedded.sx.items()
-    linked = [[title for title, _ in bar.links] for one in shown for bar in one.select(TabBar)]
-    assert linked == [["Essay"], ["Essay"], []]
+def answers(routes, *paths, **request):
+    """What a server of some routes alone answers."""
+
+    async def asked():
+        sock, port = bind_unused_port()
+        server = HTTPServer(Application(routes))
+        server.add_sockets([sock])
+        client = AsyncHTTPClient()
+        found = [
+            await client.fetch(f"http://127.0.0.1:{port}{path}", raise_error=False, request_timeout=300, **request)
+            for path in paths
+        ]
+        server.stop()
+        return found
+
+    return in_a_thread(asked)
 
 
 def test_a_browser_that_unpacks_gets_it_packed():

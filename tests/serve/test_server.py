@@ -40,21 +40,13 @@ def test_an_origin_that_no_browser_has_is_refused(origin):
     refused(f"{words}; got '", check_origins, ["lab.example.org", origin])
 
 
-def test_a_bad_origin_and_what_several_processes_cannot_do_are_refused_before_anything_starts(monkeypatch, capsys):
-    monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
-    origin, two = "--allow-websocket-origin=http://lab.example.org", ["--num-procs", "2"]
-    for more, words in (
-        ([origin], "without http://; got 'http://lab.example.org'"),
-        ([*two, origin], "without http://; got"),
-        ([*two, "--show"], "--show"),
-        ([*two, "--port", "0"], "--port"),
-    ):
-        assert main(["serve", *more]) == 2
-        assert words in capsys.readouterr().err
-
-
-def test_port_0_is_a_free_one_and_an_open_address_has_a_warning(monkeypatch, capsys):
+def test_port_0_is_a_free_one_a_taken_one_is_named_and_an_open_address_has_a_warning(monkeypatch, capsys):
     assert chosen_port(0) != server.DEFAULT_PORT
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused(rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out", chosen_port, port)
     monkeypatch.setattr(server, "supervise", lambda arguments, ports: 0)
     monkeypatch.setattr(server, "chosen_port", lambda asked, address: asked or server.DEFAULT_PORT)  # taken or not
     for more, is_open in ([], True), (["--allow-websocket-origin", "lab.example.org"], False):
@@ -68,14 +60,6 @@ def test_an_address_that_is_not_ours_is_named(address, port):
     with pytest.raises(InputError, match="cannot listen on --address '") as error:
         chosen_port(port, address)
     assert "None" not in str(error.value) and "leave --port out" not in str(error.value)
-
-
-def test_a_port_that_is_taken_is_named():
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        refused(rf"cannot listen on 127.0.0.1 port {port}: .*leave --port out", chosen_port, port)
 
 
 @pytest.mark.parametrize(
@@ -155,29 +139,20 @@ def _heard(monkeypatch):  # Bokeh 3.9.0 keeps the records of its loggers from py
     monkeypatch.setattr(logging.getLogger("bokeh"), "propagate", True)
 
 
-@pytest.fixture
-def said(caplog):
+def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_code_stays_whole(caplog):
     handlers.filter_logs()
     handlers.filter_logs()
     logger = logging.getLogger(handlers.LOGGERS[0])
     assert sum(isinstance(one, handlers.RefusedMessages) for one in logger.filters) == 1
-
-    def log(act):
+    for act in (lambda: {}["no such\nmessage"], lambda: Knobs.checked({"nothing": 1})):
         try:
             act()
         except Exception:
             logger.error("error handling message", exc_info=True)
-        return caplog.records[-1]
-
-    return log
-
-
-def test_a_message_that_makes_no_sense_is_one_line_and_what_fails_in_our_own_code_stays_whole(said):
-    record = said(lambda: {}["no such\nmessage"])
-    assert record.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
-    assert record.exc_info is None and record.levelno == logging.WARNING
-    record = said(lambda: Knobs.checked({"nothing": 1}))
-    assert record.exc_info and record.levelno == logging.ERROR
+    refused_one, own = caplog.records[-2:]
+    assert refused_one.getMessage() == r"a message was refused: KeyError: 'no such\nmessage'"
+    assert refused_one.exc_info is None and refused_one.levelno == logging.WARNING
+    assert own.exc_info and own.levelno == logging.ERROR
 
 
 @looped("name", ("bokeh.util.asyncio", "bokeh.util.tornado"))
@@ -348,7 +323,12 @@ def test_a_variable_has_the_bounds_of_its_flag_and_both_are_read_alike(monkeypat
 
 def test_serve_refuses_before_it_starts_and_under_panel_serve_every_page_is_the_sentence(monkeypatch, capsys):
     monkeypatch.setattr(server, "chosen_port", lambda *asked: pytest.fail("it went on"))
+    origin, two = "--allow-websocket-origin=http://lab.example.org", ["--num-procs", "2"]
     for arguments, words in (
+        ([origin], "without http://; got 'http://lab.example.org'"),
+        ([*two, origin], "without http://; got"),
+        ([*two, "--show"], "--show"),
+        ([*two, "--port", "0"], "--port"),
         (["--max-sessions", "many"], "--max-sessions must be a whole number"),
         (["--max-grid", "10"], "--max-grid must be a whole number at least 160"),
         (["--num-procs", "0"], "--num-procs must be a whole number at least 1 and at most 64; got 0"),

@@ -3,13 +3,13 @@
 import inspect
 import json
 import os
-import random
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -50,11 +50,8 @@ def test_no_script_makes_markup_of_a_text_no_clock_can_be_set_and_every_handler_
     constant = re.compile(r'""|`[^$]*`|`(?:[^$]|\$(?!\{))*`')
     assert [hit for hit in found(MARKUP, ".js", ".html") if not constant.fullmatch(hit[1])] == []
     assert found(WALL_CLOCK, ".py") == []
-    assert [(path.name, given) for path in FILES for given in not_handed(path.read_text())] == []
-
-
-def not_handed(text):
-    return [given for given in HANDLER.findall(text) if not (HANDED.match(given) or OWN_WAY.match(given))]
+    given = [(path.name, given) for path in FILES for given in HANDLER.findall(path.read_text())]
+    assert [hit for hit in given if not (HANDED.match(hit[1]) or OWN_WAY.match(hit[1]))] == []
 
 
 PUBLIC = {
@@ -66,23 +63,11 @@ PUBLIC = {
 }  # fmt: skip
 HEAVY = {"numba", "llvmlite", "param", "bokeh", "panel", "panel_material_ui", "scipy", "pandas", "matplotlib", "joblib"}
 
-IN_ANY_ORDER = """
-import importlib, json, sys
-for name in json.loads(sys.argv[1]):
-    importlib.import_module(name)
-import pmdviz
-assert all(callable(getattr(pmdviz, name)) or name == "__version__" for name in pmdviz.__all__)
-assert "ksd" in pmdviz.list_fit_tests() and pmdviz.Lab(target="mixture").session.frame.iteration == 0
-assert len(pmdviz.race(["pmd:num_particles=50", "smc:num_particles=50"], budget=100, seeds=2).rows) == 4
-recipe = pmdviz.Recipe(target="mixture", method="pmd", seed=0, budget=300, num_particles=50)
-assert len(pmdviz.sweep(recipe, over={"num_particles": [20, 30]}, seeds=1, workers=1)) == 2
-print(*pmdviz.run(recipe).particles.shape)
-"""
 
-
-def python(*arguments):
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
-    done = subprocess.run([sys.executable, *arguments], cwd=ROOT, env=env, capture_output=True, text=True)
+def python(*arguments, place=ROOT, folder=ROOT):
+    """What Python prints in a folder, with the package of a place."""
+    env, command = {**os.environ, "PYTHONPATH": str(place)}, [sys.executable, *map(str, arguments)]
+    done = subprocess.run(command, cwd=folder, env=env, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -113,14 +98,6 @@ def test_import_loads_nothing_heavy():
     assert not HEAVY & set(json.loads(loaded))
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("seed", [0, 1])
-def test_the_package_works_after_imports_in_any_order(seed):
-    names = modules()
-    random.Random(seed).shuffle(names)
-    assert python("-c", IN_ANY_ORDER, json.dumps(names)) == "50 2\n"
-
-
 CONTRACTS = (
     "tests/targets/test_targets.py",
     "tests/methods/test_contract.py",
@@ -129,23 +106,16 @@ CONTRACTS = (
 )
 
 
-def with_toys(*words):
+@pytest.mark.parametrize(
+    "words",
+    [pytest.param(("tests/toys/shown.py",), marks=pytest.mark.ci), pytest.param(CONTRACTS, marks=pytest.mark.nightly)],
+)
+def test_toys_appear_everywhere_and_the_contract_tests_hold_with_them(words):
     options = "-q -n 0 -p tests.toys.plugin -p no:cacheprovider".split()
     command = [sys.executable, "-m", "pytest", *options, *words]
     alone = {**os.environ, "PYTEST_ADDOPTS": ""}
     found = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=1200, env=alone)
-    assert found.returncode == 0, found.stdout[-4000:] + found.stderr[-2000:]
-    return found.stdout
-
-
-@pytest.mark.ci
-def test_they_appear_everywhere():
-    assert " passed" in with_toys("tests/toys/shown.py")
-
-
-@pytest.mark.nightly
-def test_the_contract_tests_hold_with_them():
-    assert " passed" in with_toys(*CONTRACTS)
+    assert found.returncode == 0 and " passed" in found.stdout, found.stdout[-4000:] + found.stderr[-2000:]
 
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -229,24 +199,18 @@ def test_the_wheel_holds_the_package_whole_and_alone(wheel):
 @pytest.mark.ci
 def test_the_wheel_works_away_from_the_checkout_and_the_course_and_the_docs_come_out_of_it(wheel, tmp_path):
     zipfile.ZipFile(wheel).extractall(tmp_path / "installed")
-    env = {**os.environ, "PYTHONPATH": str(tmp_path / "installed")}
-
-    def python(*arguments):
-        done = subprocess.run([sys.executable, *map(str, arguments)], cwd="/", env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
-
-    assert python("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
+    installed = partial(python, place=tmp_path / "installed", folder="/")
+    assert installed("-c", "import pmdviz; print(pmdviz.__file__)").startswith(str(tmp_path))
     small = ("--target", "mixture", "--budget", "300", "--knob", "num_particles=50", "--json", "-")
-    assert "mixture" in python("-m", "pmdviz", "run", *small)
-    python("-m", "pmdviz", "notebooks", tmp_path / "mine")
+    assert "mixture" in installed("-m", "pmdviz", "run", *small)
+    installed("-m", "pmdviz", "notebooks", tmp_path / "mine")
     copied = {path.name: path.read_bytes() for path in (tmp_path / "mine").iterdir()}
     assert copied == {path.name: path.read_bytes() for path in (ROOT / "notebooks").glob("*.ipynb")}
     call = "import runpy, sys; from pathlib import Path; from pmdviz.cli.tools import folder_with; "
     call += "docs = folder_with('docs', 'conf.py'); write = runpy.run_path(docs / 'conf.py')['write_sources']; "
     call += "write(docs, Path(sys.argv[1]), dict.fromkeys(sys.argv[2:], ''))"
     pages = tmp_path / "pages"
-    python("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
+    installed("-c", call, pages, "commands", "python", "glossary", "gallery", "grammar", "settings")
     written = {path.relative_to(pages).as_posix() for path in pages.rglob("*.md")}
     ours = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
     assert written == ours | {"readme.md", "changelog.md"} and (pages / "files/deploy/nginx.conf").is_file()

@@ -1,7 +1,4 @@
-"""The ten rules of plain English as patterns, over every text that a person can meet. The ceilings may only fall.
-
-`python -m tests.structure.test_language [RULE]` prints the hits and their counts.
-"""
+"""The ten rules of plain English as patterns; ceilings may only fall. Run as a module it prints the hits."""
 
 import ast
 import json

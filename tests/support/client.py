@@ -25,7 +25,6 @@ class Client:
         self.errors: list[str] = []  # what went wrong, in sentences
         self.words: dict[str, Any] = {}  # of the status panel
         self.iteration = -1
-        self.heard: list[str] | None = None  # the patches that came in, where somebody wants them
         self.models: dict[str, dict[str, Any]] = {}  # by id, as the document had them
         self.ack: dict[str, Any] = {}  # the attributes of the acknowledgement model
         self.ack_id, self._presses, self._closed = "", 0, False
@@ -69,15 +68,6 @@ class Client:
         form = next(m for m in self.models.values() if m["name"].endswith("ReactiveESM") and f"'{knob}'" in str(m))
         self.wire.send_event("data_event", {"model": {"id": form["id"]}, "data": {"name": knob, "value": value}})
 
-    def click(self, label: str) -> None:
-        button = [name for name, model in self.models.items() if model["attributes"].get("label") == label][-1]
-        self.wire.send_event("button_click", {"model": {"id": button}})
-
-    async def show(self, page: str, label: str) -> None:
-        bar = next(model["id"] for model in self.models.values() if model["attributes"].get("active") == "lab")
-        self.wire.patch(bar, active=page)
-        await self.until(lambda: any(m["attributes"].get("label") == label for m in self.models.values()))
-
     def found(self, attribute: str, value: str) -> dict[str, Any]:
         for model in self.models.values():
             if model["attributes"].get(attribute) == value:
@@ -95,8 +85,6 @@ class Client:
 
     def _events(self, events: list[dict[str, Any]], buffers: dict[str, bytes]) -> None:
         sent = self.ack.get("sent", 0)
-        if self.heard is not None:
-            self.heard.append(str(events))
         for event in events:
             self.models.update({model["id"]: model for model in objects(event)})
             if event["kind"] == "ModelChanged" and event["model"]["id"] == self.ack_id:

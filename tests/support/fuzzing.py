@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 from urllib.parse import parse_qs, quote
 
 import hypothesis
@@ -219,10 +220,7 @@ class Tally:
 
 
 def each(inputs: SearchStrategy, number: int, seed: int, take: Callable[[Any], Any]) -> None:
-    """Call `take` with so many inputs, and where it raises with the smallest such one.
-
-    The inputs are the same for the same seed, as long as Hypothesis and the constants in our modules are.
-    """
+    """Call `take` with so many inputs, the same for the same seed, and where it raises with the smallest such one."""
 
     @hypothesis.seed(seed)
     @hypothesis.settings(
@@ -290,37 +288,23 @@ def _deep_folder() -> Iterator[None]:
             yield
 
 
-class _Enough(Exception):
-    """Raised in place of the run itself."""
-
-
-def _no_run(*args: Any, **kwargs: Any) -> Any:
-    raise _Enough
-
-
 def try_arguments(words: list[str]) -> Ending:
-    """A command line is carried out or refused in one line with status 2; the runs themselves are left out.
-
-    It is carried out in a folder so deep that what it writes stays there.
-    """
-    from pmdviz import api
+    """A command line is carried out, in a deep folder and without its run, or refused in one line with status 2."""
     from pmdviz.cli import main
-    from pmdviz.experiments import race
 
-    said, places = io.StringIO(), ((api, "run"), (api, "sweep"), (race, "race"))
-    real = [getattr(module, name) for module, name in places]
-    for module, name in places:
-        setattr(module, name, _no_run)
+    said = io.StringIO()
     try:
-        with _deep_folder(), contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):
+        with contextlib.ExitStack() as stack:
+            for place in ("pmdviz.api.run", "pmdviz.experiments.sweep.sweep", "pmdviz.experiments.race.race"):
+                stack.enter_context(mock.patch(place, side_effect=SystemExit))
+            stack.enter_context(_deep_folder())
+            stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
+            stack.enter_context(contextlib.redirect_stderr(said))
             status = main.main(words)
-    except (_Enough, SystemExit):
+    except SystemExit:
         return "done", ""
     except Exception as error:
         return "wrong", f"{type(error).__name__}: {error} for {words}"
-    finally:
-        for (module, name), function in zip(places, real, strict=True):
-            setattr(module, name, function)
     lines = said.getvalue().strip().split("\n")
     if status == 2 and len(lines) != 1:
         return "refused", f"{len(lines)} lines for {words}: {lines[:3]}"

@@ -20,15 +20,11 @@ Patched = Callable[[list[dict[str, Any]], dict[str, bytes]], None]
 
 
 class Wire:
-    """One websocket session of a Bokeh server at `url`.
-
-    `patched(events, buffers)` is called for every patch that comes in, `failed(sentence)` for what the server reports
-    as an error, and when it closes the connection by itself.
-    """
+    """One websocket session of a Bokeh server; calls `patched` for every patch, `failed` for errors and a hang-up."""
 
     def __init__(self, url: str, patched: Patched, failed: Callable[[str], None]) -> None:
         self.url, self._patched, self._failed = url.rstrip("/"), patched, failed
-        self.received, self.closed = 0, False  # bytes; whether the server has hung up
+        self.closed = False  # whether the server has hung up
         self.cookies: dict[str, str] = {}
         self._socket: WebSocketClientConnection | None = None
         self._reader: asyncio.Task | None = None
@@ -97,7 +93,6 @@ class Wire:
         got = await self._socket.read_message()
         if got is None:
             raise ConnectionResetError("the server closed the connection")
-        self.received += len(got)
         return got
 
     async def _message(self) -> tuple[str, Any, dict[str, bytes]]:

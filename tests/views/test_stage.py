@@ -1,5 +1,6 @@
 """The stage, tiles, traces and pictures in Bokeh, and that all renderers draw the same."""
 
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -13,7 +14,7 @@ from pmdviz.experiments import Chart, Ellipses, Group, HeatMap, Histogram, Serie
 from pmdviz.export.figure import Box, FigureLayout, PicturePanel
 from pmdviz.export.films import RaceFilm
 from pmdviz.export.options import Look, RaceLook, spelled_out
-from pmdviz.pictures import Picture, tick_words
+from pmdviz.pictures import nice, tick_words, ticks
 from pmdviz.scenes import style
 from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.columns import Tiling, placed
@@ -106,20 +107,6 @@ def test_contrast(dark):
         assert contrast(colour, colours.paper) >= 3, name
 
 
-@looped("number", range(9))
-@looped("columns", [2, 3])
-def test_tiles_do_not_overlap_and_lie_in_the_ranges(number, columns):
-    tiling = Tiling(number, columns)
-    (x0, x1), (y0, y1) = tiling.ranges
-    assert x1 - x0 == pytest.approx(tiling.size[0]) and y1 - y0 == pytest.approx(tiling.size[1])
-    corners = np.array([tiling.corner(k) for k in range(number)]).reshape(-1, 2)
-    assert (corners[:, 0] >= x0).all() and (corners[:, 0] + 1 <= x1).all()
-    assert (corners[:, 1] >= y0).all() and (corners[:, 1] + 1 + tiling.head <= y1 + 1e-9).all()
-    for k, one in enumerate(corners):
-        for other in corners[:k]:
-            assert abs(one[0] - other[0]) >= 1 or abs(one[1] - other[1]) >= 1 + tiling.head
-
-
 def test_what_lies_outside_a_tile_is_not_drawn_in_the_next_one_and_long_titles_are_cut():
     x, y = placed(np.array([0.0, 5.0, 10.0, 11.0]), np.array([0.0, 1.0, 2.0, 1.0]), ((0, 10), (0, 2)), (3.0, -1.0))
     np.testing.assert_array_equal(x, [3.0, 3.5, 4.0, np.nan])
@@ -160,62 +147,31 @@ def test_colours_mean_methods_and_the_exact_posterior_is_neutral(dark):
     assert not grey and theme.layers["floor"] not in own
 
 
-X = np.array([1.0, 10, 100])
-
-
-def chart(number=2):
-    series = [Series(f"series {k}", X, (k + 1) / X, 0.5 / X, (k + 2) / X) for k in range(number)]
+def test_each_picture_is_drawn_under_its_words():
+    x, parts = np.array([1.0, 10, 100]), Group("parts", np.zeros((2, 2)), np.array([np.eye(2)] * 2))
+    series = [Series(f"series {k}", x, (k + 1) / x, 0.5 / x, (k + 2) / x) for k in range(2)]
     slopes, levels = [("Theorem: slope -1", -1.0)], [("floor", 0.01)]
-    return Chart(series, "m", "error", slopes=slopes, levels=levels, title="Errors")
-
-
-PARTS = Group("parts", np.zeros((2, 2)), np.array([np.eye(2)] * 2))
-ALL = (
-    chart(),
-    HeatMap(np.array([[0.5, -2.0, 0.0], [1.0, 0.0, 0.0]]), "j", "i", "correlation", title="Matrix"),
-    Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 1.5)], "statistic", "replicates"),
-    Ellipses([PARTS, Group("all", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((5, 2)), "first", "second"),
-)
-
-
-@pytest.fixture
-def view():
-    made = PicturesView()
-    made.show(ALL)
-    return made
-
-
-def test_each_picture_is_drawn_under_its_words(view):
+    view = PicturesView()
+    view.set_theme(True)
+    view.show([
+        Chart(series, "m", "error", slopes=slopes, levels=levels, title="Errors"),
+        HeatMap(np.array([[0.5, -2.0, 0.0], [1.0, 0.0, 0.0]]), "j", "i", "correlation", title="Matrix"),
+        Histogram(np.array([0.0, 1, 2]), np.array([3, 5]), [("observed", 1.5)], "statistic", "replicates"),
+        Ellipses([parts, Group("all", np.zeros((1, 2)), np.eye(2)[None], True)], np.zeros((5, 2)), "first", "second"),
+    ])  # fmt: skip
     errors, matrix, counts, plane = ({name: each.sources[name].data for name in each.drawn} for each in view.views)
     assert errors["line-1"]["y"].tolist() == [2, 0.2, 0.02] and len(errors["slope-0"]["x"]) == 2
     assert errors["words above"]["text"] == ["floor"]
-    assert view.views[0].hovers[0].tooltips[0] == ("", "series 0")
     assert matrix["image"]["image"][0].tolist() == [[0.5, -2, 0], [1, 0, 0]]
     mapper, rows = view.views[1].drawn["image"].renderer.glyph.color_mapper, view.views[1].figure.y_range
     assert mapper.low == -2 and (rows.start, rows.end) == (1.5, -0.5)  # the first row is at the top
+    assert mapper.palette[len(mapper.palette) // 2] == style.theme(True).paper
     assert view.views[1].figure.yaxis[0].ticker.ticks == [0, 1], "there are no half rows"
     assert counts["bars"]["top"].tolist() == [3, 5] and counts["mark-0"]["x"] == [1.5, 1.5]
-    groups = [view.views[3].drawn[f"group-{k}"].renderer.glyph for k in range(2)]
-    assert [one.line_width for one in groups] == [1.2, 3.0]
     x, y = view.views[3].figure.x_range, view.views[3].figure.y_range
-    assert x.end - x.start == pytest.approx(y.end - y.start)
+    assert len(plane) >= 2 and x.end - x.start == pytest.approx(y.end - y.start)
     assert "Errors" in view.heads[0].text and "Theorem: slope -1" in view.heads[0].text
-    assert "observed" in view.heads[2].text
-    for one, picture in zip(view.views, ALL, strict=True):
-        assert one.figure.xaxis[0].axis_label == picture.x_label and one.figure.yaxis[0].axis_label == picture.y_label
-
-
-@looped("dark", [False, True])
-def test_colours_are_those_of_the_theme_and_differ(view, dark):
-    view.set_theme(dark)
-    view.show([chart(8), *ALL[1:]])  # made after the theme was put on
-    colours = style.entrant_colours(dark)
-    lines = [view.views[0].drawn[f"line-{k}"].renderer.glyph for k in range(8)]
-    assert {line.line_color for line in lines} == set(colours)
-    assert all(one.figure.background_fill_color == style.theme(dark).paper for one in view.views)
-    palette = view.views[1].drawn["image"].renderer.glyph.color_mapper.palette
-    assert palette[len(palette) // 2] == style.theme(dark).paper
-    assert colours[0] in view.heads[0].text
+    assert "observed" in view.heads[2].text and style.entrant_colours(True)[0] in view.heads[0].text
 
 
 NO_FLOORS = {"floor_tv": None, "floor_kl": None}
@@ -323,24 +279,19 @@ def races():
     yield difference_picture(difference_of(scene), "visited", 100.0)
 
 
-@pytest.fixture(scope="module")
-def pictures() -> list[Picture]:
-    setting = Geometry(GeometryKnobs.checked({"steps": 7}))
-    geometries = [make(setting) for make in (triangle_picture, density_picture, kl_picture)]
-    return [*stages(), *traces(), *races(), *geometries]
-
-
 def points(mark, axis):
     name = mark.look.get(axis, axis)
     return np.asarray(mark.columns[name], float)
 
 
-@looped("dark", [False, True])
-def test_ranges_ticks_marks_and_colours_are_the_pictures(pictures, dark):
+def test_ranges_ticks_marks_and_colours_are_the_pictures():
+    setting = Geometry(GeometryKnobs.checked({"steps": 7}))
+    geometries = [make(setting) for make in (triangle_picture, density_picture, kl_picture)]
+    pictures = [*stages(), *traces(), *races(), *geometries]
     assert len(pictures) > 12 and {mark.kind for each in pictures for mark in each.marks.values()} >= {
         "line", "areas", "band", "bars", "dots", "signs", "segments", "image"}  # fmt: skip
-    table, look = style.colours(dark), Look.checked(spelled_out({"theme": "dark" if dark else "light"}))
-    for picture in pictures:
+    for picture, dark in product(pictures, (False, True)):
+        table, look = style.colours(dark), Look.checked(spelled_out({"theme": "dark" if dark else "light"}))
         page, paper = PictureFigure("figure", picture), FigureLayout(look)
         page.set_theme(dark)
         film = PicturePanel(paper, Box(0, 0, 500, 500), lambda scene: scene, picture)
@@ -385,3 +336,17 @@ def alike(made, key, mark):
         assert {patch.get_alpha() for patch in artist} == {glyph.fill_alpha}
     elif mark.kind == "words":
         assert [part.get_text() for part in artist] == list(data["text"]) == list(mark.columns["text"])
+
+
+def test_ticks_are_round_and_inside_the_axis_and_their_numbers_have_no_exponents_of_a_computer():
+    assert (nice(3), nice(3, up=False), nice(0.07), nice(1)) == (5, 2, 0.1, 1)
+    np.testing.assert_allclose(ticks(-1.0, 2.5), [-1.0, -0.5, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5], atol=1e-12)
+    np.testing.assert_allclose(ticks(0, 20_400), [0, 5000, 10_000, 15_000, 20_000])
+    for low, high, found in [(0.05, 2, [0.05, 0.1, 0.2, 0.5, 1, 2]), (0.02, 100, [0.1, 1, 10, 100])]:
+        np.testing.assert_allclose(ticks(low, high, log=True), found)
+    for low, factor in product([1e-9, 0.0203, 1, 700], [1.02, 1.3, 3, 20, 400, 1e5, 1e11]):
+        found = ticks(low, low * factor, log=True)
+        assert 2 <= len(found) <= 13 and all(low <= tick <= low * factor for tick in found), (low, factor)
+        assert found == sorted(found) and all(float(f"{tick:.2e}") == pytest.approx(tick, rel=1e-9) for tick in found)
+    said = {0: "0", 1e-14: "0", 0.05: "0.05", -0.5: "−0.5", 12_000: "12,000", 1e-5: "10⁻⁵", 3e8: "3·10⁸"}
+    assert {value: tick_words(value) for value in said} == said
