@@ -9,11 +9,10 @@ import pmdviz
 from pmdviz.densities.density import GaussianMixture, KernelDensity
 from pmdviz.engine import frame as frame_module
 from pmdviz.engine import run as module
-from pmdviz.engine.frame import Ancestry, after_step, caveat_of, find
+from pmdviz.engine.frame import caveat_of, find
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import History, is_due, next_due
 from pmdviz.engine.session import Session
-from pmdviz.methods.step import Cost, StepInfo, events
 from pmdviz.metrics import diagnostics
 from pmdviz.metrics.diagnostics import importance_shift
 from pmdviz.scenes.words import state
@@ -168,18 +167,6 @@ def test_rows_leave_out_figures_that_the_steps_have_not_paid_for_whatever_the_wa
     for name in ("iteration", "rhat", "rmse", "nlpd"):
         np.testing.assert_array_equal(other.history.columns[name], history[name])
     assert session.run.final.metrics["rhat"] == history["rhat"][-1]
-
-
-def test_composed_by_hand():
-    def told(parents=None, redrawn=True):
-        return StepInfo(Cost(), "", events(rejuvenated="few") if redrawn else (), parents=parents)
-
-    once = after_step(Ancestry.of(np.arange(8.0).reshape(4, 2)), told(np.array([0, 0, 2, 3])))
-    twice = after_step(once, told(np.array([3, 1, 1, 1])))
-    assert once.rows.tolist() == [0, 0, 2, 3] and twice.rows.tolist() == [3, 0, 0, 0]
-    assert twice.number_alive(np.zeros(4)) == 2 and twice.number_alive(np.array([-np.inf, 0, 0, 0])) == 1
-    assert after_step(twice, told(redrawn=False)) is twice
-    assert after_step(twice, told()) is None, "parents that nobody tells"
 
 
 @looped("method, knobs", [("pmd", {}), ("pmd", {"growth": "power"}), ("smc", {}), ("smc_mcmc", {})])

@@ -180,14 +180,17 @@ def test_no_type_of_argument_is_left_to_compile(writeable):
     assert signatures() == before
 
 
-SLOPES = "tests/targets/test_targets.py::test_the_gradient_is_that_of_the_log_density"
+SLOPES = (
+    "tests/targets/test_targets.py::test_the_gradient_is_that_of_the_log_density",
+    "tests/targets/test_custom.py::test_the_averaged_gradient_is_a_mean_of_plain_ones",
+)
 
 
 @pytest.mark.nightly
 def test_no_kernel_reads_or_writes_outside_of_its_arrays(tmp_path):
     """The tests of the kernels again, with every index checked."""
     names = "discrete gaussian_processes kde likelihoods resampling stein".split()
-    files = [*(f"tests/kernels/test_{name}.py" for name in names), "tests/targets/test_discrete.py", SLOPES]
+    files = [*(f"tests/kernels/test_{name}.py" for name in names), "tests/targets/test_discrete.py", *SLOPES]
     code = f"import numba, pytest; assert numba.config.BOUNDSCHECK == 1; raise SystemExit(pytest.main({files!r}))"
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
     places = {
@@ -237,10 +240,7 @@ REDUCTIONS = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"
 
 
 def faults_of(source, options):
-    """What would depend on what was compiled before: calls, whole exponents, sums of arrays with fast mathematics.
-
-    Numba compiles a whole exponent and a reduction once a process, with the flags of whoever comes first.
-    """
+    """What Numba compiles once a process, with the flags of whoever comes first: calls, whole exponents, reductions."""
     nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
     faults = [] if options.get("forceinline") else ["not inlined where another function calls it"]
     powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))

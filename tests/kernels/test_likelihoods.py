@@ -4,17 +4,12 @@ from statistics import NormalDist
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import log_expit, logsumexp
 from scipy.stats import norm
 
 from pmdviz.kernels import likelihoods, mixture, networks
-from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, uniforms_of
-from pmdviz.kernels.mixture import (
-    gaussian_mixture_grad_log_density,
-    gaussian_mixture_log_density,
-    mixture_grad_log_likelihood,
-    mixture_log_likelihood,
-)
+from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.targets import make_target
 from tests.kernels.naive import LONG, differences, log_normal
 from tests.support.tables import looped
@@ -100,9 +95,9 @@ def test_the_extremes_are_impossible_or_exact_and_lose_no_digits(rng):
     truth = of_gaussian(theta.astype(LONG), x.astype(LONG), 1.0)
     np.testing.assert_allclose(likelihoods.gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
     given = np.array([[1e6, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.log([0.5, 0.5]), 1.0
-    assert not np.isfinite(gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), *given[1:]))
-    np.testing.assert_allclose(gaussian_mixture_log_density(*given), -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(*given), [[1 - 1e6, 0.0]])
+    assert not np.isfinite(mixture.gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), *given[1:]))
+    np.testing.assert_allclose(mixture.gaussian_mixture_log_density(*given), -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(mixture.gaussian_mixture_grad_log_density(*given), [[1 - 1e6, 0.0]])
     rows, theta = np.array([[1.0, 1.0], [1.0, 0.0]]), np.array([[800.0], [-800.0]])
     found = likelihoods.logistic_row_log_likelihood(theta, rows)
     np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
@@ -146,28 +141,9 @@ def test_a_mixture_of_gaussians_has_scipys_density_and_its_gradient(d, k, rng):
     given = means, log_weights, 0.7
     parts = zip(log_weights, means, strict=True)
     terms = [w + stats.multivariate_normal(mean, 0.7 * np.eye(d)).logpdf(x) for w, mean in parts]
-    np.testing.assert_allclose(gaussian_mixture_log_density(x, *given), logsumexp(terms, axis=0), rtol=1e-12)
-    truth = differences(lambda t: gaussian_mixture_log_density(t, *given), x)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, *given), truth, atol=1e-6)
-
-
-@looped("m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])])
-def test_logistic_gradients_of_a_block(m, others, n, columns):
-    """Mean over the others of the plain gradient; far out too, where e^-a e^-b is beyond all numbers."""
-    rng = np.random.default_rng([m, n])
-    rows = data_of(of_logistic, rng, n, (5,))
-    for scale in (1.0, 300.0):
-        own, rest = scale * rng.normal(size=(m, len(columns))), scale * rng.normal(size=(others, 4))
-        expected = np.zeros(own.shape)
-        for row in rest:
-            theta = np.tile(row, (m, 1))
-            theta[:, columns] = own
-            p = expit(theta @ rows[:, :-1].T)
-            expected += ((rows[:, -1] - p) @ rows[:, columns]) / others
-        found = logistic_block_gradient(own, rest, np.array(columns), rows)
-        near = dict(rtol=1e-10, atol=1e-10) if scale == 1.0 else dict(atol=n * 3.0)
-        np.testing.assert_allclose(found, expected, **near)
-        assert np.isfinite(found).all()
+    np.testing.assert_allclose(mixture.gaussian_mixture_log_density(x, *given), logsumexp(terms, axis=0), rtol=1e-12)
+    truth = differences(lambda t: mixture.gaussian_mixture_log_density(t, *given), x)
+    np.testing.assert_allclose(mixture.gaussian_mixture_grad_log_density(x, *given), truth, atol=1e-6)
 
 
 @looped("count", [1, 3])

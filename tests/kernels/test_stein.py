@@ -1,7 +1,4 @@
-"""Kernels of Stein's identity: forces, the leaders' map, weights on the simplex and the widths of kernels.
-
-Against formulas in extended precision, NumPy, SciPy and a search.
-"""
+"""Kernels of Stein's identity: forces, the leaders' map, weights on the simplex and the widths of kernels."""
 
 import numpy as np
 import pytest
