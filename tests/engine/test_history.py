@@ -9,10 +9,11 @@ import pmdviz
 from pmdviz.densities.density import GaussianMixture, KernelDensity
 from pmdviz.engine import frame as frame_module
 from pmdviz.engine import run as module
-from pmdviz.engine.frame import caveat_of, find
+from pmdviz.engine.frame import after_step, caveat_of, find
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import History, is_due, next_due
 from pmdviz.engine.session import Session
+from pmdviz.methods.step import Cost, StepInfo, events
 from pmdviz.metrics import diagnostics
 from pmdviz.metrics.diagnostics import importance_shift
 from pmdviz.scenes.words import state
@@ -182,6 +183,9 @@ def test_a_run_composes_its_parents(method, knobs):
     assert any(parents is not None for parents in every)
     assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0] == len(end.ancestry.first)
     assert counts[-1] == len(set(rows[end.weights > 0].tolist()))
+    assert end.ancestry.number_alive(np.where(rows == rows[0], 0.0, -np.inf)) == 1
+    untold = StepInfo(Cost(), "", events(rejuvenated="few"))
+    assert after_step(end.ancestry, untold) is None, "parents that nobody tells"
     if method == "smc_mcmc":  # which follows its families itself, for its caveat
         np.testing.assert_array_equal(end.ancestry.rows, end.state.ancestors)
     assert session.seek(7).metrics["ancestors"] == counts[7]

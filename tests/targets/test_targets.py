@@ -174,6 +174,13 @@ def test_a_wrong_shape_of_theta_is_refused(case):
         refused(rf"theta must have shape \(m, {target.dim}\)", target.log_prior, theta)
 
 
+@looped("name", [name for name in TARGETS if "data_seed" in TARGETS[name].Options.specs()])
+def test_the_data_come_from_the_data_seed_alone(name):
+    few = {"num_data": 12} if "num_data" in TARGETS[name].Options.specs() else {}
+    one, again, other = (make_target(name, data_seed=seed, **few).data for seed in (5, 5, 6))
+    assert np.array_equal(one, again) and not np.array_equal(one, other)
+
+
 @functools.cache
 def quadrature(target):
     """Points, masses and log evidence of a plain sum of exp(log_joint) over a fine grid of the prior's bulk."""
