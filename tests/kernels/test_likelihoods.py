@@ -275,7 +275,6 @@ def test_the_gradient_is_that_of_the_fit(shape):
 
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
-FAR = 1e6
 
 
 def test_steps_stop_where_one_goes_too_far_and_a_trajectory_that_diverges_is_refused(rng):
@@ -289,12 +288,11 @@ def test_steps_stop_where_one_goes_too_far_and_a_trajectory_that_diverges_is_ref
     target = make_target("gaussian", num_data=30)
     zero, ones, momenta = np.zeros((1, 2)), np.ones(2), np.array([[1e9, 0.0], [0.1, 0.1]])
     start = zero[0], target.log_joint(zero)[0], target.grad_log_joint(zero)[0]
-    found = hamiltonian(target.model, target.data, start, momenta, np.array([4, 4]), np.zeros(2), 0.05, ones,
-                        FAR * ones, 10**9)  # fmt: skip
+    rest = 0.05, ones, 1e6 * ones, 10**9
+    found = hamiltonian(target.model, target.data, start, momenta, np.array([4, 4]), np.zeros(2), *rest)
     assert found.diverged.tolist() == [True, False] == (found.chances == 0).tolist()
     assert found.num_gradients.tolist() == [0, 4] and found.num_values.tolist() == [0, 1]
-    alone = hamiltonian(target.model, target.data, start, momenta[1:], np.array([4]), np.zeros(1), 0.05, ones,
-                        FAR * ones, 10**9)  # fmt: skip
+    alone = hamiltonian(target.model, target.data, start, momenta[1:], np.array([4]), np.zeros(1), *rest)
     assert np.array_equal(found.draws[0], start[0]) and np.array_equal(found.draws[1], alone.draws[0])
 
 
