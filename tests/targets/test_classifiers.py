@@ -226,11 +226,13 @@ def test_the_files_of_glass_and_of_susy(tmp_path):
     y = rng.integers(0, 2, 50)
     rows = np.column_stack([y, rng.standard_normal((50, 18)) + y[:, None]])
     np.savetxt(tmp_path / "SUSY.csv.gz", rows, delimiter=",", fmt="%.18e")  # the class too, as in the file itself
-    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
-    target = make_target("gp_classification", free_scale=False, **given)
-    assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
-    one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
-    assert (one > other).all()
+    np.save(tmp_path / "SUSY.npy", rows)  # whose columns have no names
+    for name in ("SUSY.csv.gz", "SUSY.npy"):
+        given = {"data": str(tmp_path / name), "columns": 18, "num_rows": 50, "free_scale": False}
+        target = make_target("gp_classification", **given)
+        assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
+        one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
+        assert (one > other).all()
 
 
 def songs_table(n=50, seed=0):
