@@ -9,7 +9,7 @@ import pmdviz
 from pmdviz.densities.density import GaussianMixture, KernelDensity
 from pmdviz.engine import frame as frame_module
 from pmdviz.engine import run as module
-from pmdviz.engine.frame import Ancestry, after_step, caveat_of, find
+from pmdviz.engine.frame import after_step, caveat_of, find
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import History, is_due, next_due
 from pmdviz.engine.session import Session
@@ -170,18 +170,6 @@ def test_rows_leave_out_figures_that_the_steps_have_not_paid_for_whatever_the_wa
     assert session.run.final.metrics["rhat"] == history["rhat"][-1]
 
 
-def test_composed_by_hand():
-    def told(parents=None, redrawn=True):
-        return StepInfo(Cost(), "", events(rejuvenated="few") if redrawn else (), parents=parents)
-
-    once = after_step(Ancestry.of(np.arange(8.0).reshape(4, 2)), told(np.array([0, 0, 2, 3])))
-    twice = after_step(once, told(np.array([3, 1, 1, 1])))
-    assert once.rows.tolist() == [0, 0, 2, 3] and twice.rows.tolist() == [3, 0, 0, 0]
-    assert twice.number_alive(np.zeros(4)) == 2 and twice.number_alive(np.array([-np.inf, 0, 0, 0])) == 1
-    assert after_step(twice, told(redrawn=False)) is twice
-    assert after_step(twice, told()) is None, "parents that nobody tells"
-
-
 @looped("method, knobs", [("pmd", {}), ("pmd", {"growth": "power"}), ("smc", {}), ("smc_mcmc", {})])
 def test_a_run_composes_its_parents(method, knobs):
     session, every = Session(Recipe("mixture", method, seed=3, num_particles=60, **knobs)), []
@@ -195,6 +183,9 @@ def test_a_run_composes_its_parents(method, knobs):
     assert any(parents is not None for parents in every)
     assert counts == sorted(counts, reverse=True) and counts[-1] < counts[0] == len(end.ancestry.first)
     assert counts[-1] == len(set(rows[end.weights > 0].tolist()))
+    assert end.ancestry.number_alive(np.where(rows == rows[0], 0.0, -np.inf)) == 1
+    untold = StepInfo(Cost(), "", events(rejuvenated="few"))
+    assert after_step(end.ancestry, untold) is None, "parents that nobody tells"
     if method == "smc_mcmc":  # which follows its families itself, for its caveat
         np.testing.assert_array_equal(end.ancestry.rows, end.state.ancestors)
     assert session.seek(7).metrics["ancestors"] == counts[7]

@@ -87,12 +87,8 @@ def test_the_batch_fits_the_data_by_itself_but_never_against_what_was_given():
     seven = {"target": "gaussian", "target_options": {"num_data": 7}}
     assert Recipe(**seven).knobs["batch_size"] == 7
     assert Recipe("mixture", target_options={"num_data": 1}).knobs["batch_size"] == 1
-    for given_parts, got in (
-        ({"batch_size": 8}, 8),
-        ({"batch_size": 100}, 100),
-        ({"changes": [(3, {"batch_size": 8})]}, 8),
-    ):
-        refused(rf"batch_size .* at most 7 .* got {got}", Recipe, **seven, **given_parts)
+    for given_parts in ({"batch_size": 8}, {"changes": [(3, {"batch_size": 8})]}):
+        refused("batch_size .* at most 7 .* got 8", Recipe, **seven, **given_parts)
 
 
 def test_a_part_is_a_part_of_what_decides_but_for_the_versions():
@@ -103,9 +99,8 @@ def test_a_part_is_a_part_of_what_decides_but_for_the_versions():
     assert len({usual, *(Recipe(**{**SMALL, **other}) for other in others)}) == len(others) + 1
     assert usual != usual.to_json()
     old = Recipe.from_json('{"made_with": {"numpy": "1.0"}}')
-    assert (
-        json.loads(old.to_json())["made_with"] == {"numpy": "1.0"} and old == Recipe() and hash(old) == hash(Recipe())
-    )
+    assert json.loads(old.to_json())["made_with"] == {"numpy": "1.0"}
+    assert old == Recipe() and hash(old) == hash(Recipe())
     assert Recipe().made_with["pmdviz"] == pmdviz.__version__
 
 
@@ -142,19 +137,13 @@ def test_a_part_that_cannot_be_used_is_named():
         ({"method": "pmdd"}, "unknown method 'pmdd'; did you mean 'pmd'?"),
         ({"method": None}, "unknown method None"),
         ({"target_options": {"sigmax": 1}}, "unknown option of target 'mixture': 'sigmax'; did you mean 'sigma_x'?"),
-        ({"target_options": {"sigma_x": 0}}, "sigma_x must be a number at least 0.05 and at most 100; got 0"),
         ({"target_options": [1]}, "target_options must be an object"),
-        ({"num_particle": 5}, "unknown knob of method 'pmd': 'num_particle'; did you mean 'num_particles'?"),
         ({"self": 5}, "unknown knob of method 'pmd': 'self'"),
         ({"target_options": {"name": 5}}, "unknown option of target 'mixture': 'name'"),
         ({"target_options": {"self": 5}}, "unknown option of target 'mixture': 'self'"),
         ({"budget": 0}, "budget must be a whole number at least 1"),
-        ({"budget": 2.5}, "got 2.5"),
-        ({"budget": True}, "got True"),
         ({"seed": -1}, "seed must be a whole number at least 0"),
         ({"seed": 2**53}, "at most 9,007,199,254,740,991; got 9007199254740992"),
-        ({"seed": math.nan}, "got nan"),
-        ({"seed": "x"}, "got 'x'"),
         ({"made_with": 3}, "made_with must be an object of names and values; got 3"),
         ({"made_with": {"numpy": {2}}}, "made_with must give versions as texts, as in {'numpy': '2.0'}; got "),
         ({"warm_start": True, "batches": "replacement"}, "warm_start = true needs batches = 'epochs'"),

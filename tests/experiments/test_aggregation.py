@@ -103,21 +103,15 @@ def test_control_is_algorithm_11():
 
 def test_weighted_is_algorithm_12_with_weights_of_mean_1_whose_largest_are_cut():
     machines, _ = machines_of("gaussian", 3, 3000, shards=4)
-    drawn, model, weights = bootstrap(machines, 200, 5), machines.model, []
+    drawn, model, raw = bootstrap(machines, 200, 5), machines.model, []
     for each, x in zip(machines.params, drawn.draws, strict=True):
         again = Mixture(np.ones(1), x.mean(axis=0)[None], np.cov(x.T, ddof=0)[None])
-        ratio = np.exp(model.log_density(x, each) - model.log_density(x, again))
-        weights.append(ratio / ratio.mean())
-    weights, points = np.concatenate(weights), np.concatenate(drawn.draws)
+        raw.append(np.exp(model.log_density(x, each) - model.log_density(x, again)))  # (0.139) as printed
+    weights, points = np.concatenate([ratio / ratio.mean() for ratio in raw]), np.concatenate(drawn.draws)
     assert weights.max() < combine.CAP
     found = combine.weighted(machines, drawn).params
     np.testing.assert_allclose(found.means[0], np.average(points, axis=0, weights=weights), rtol=1e-9)
     np.testing.assert_allclose(found.covs[0], np.cov(points.T, aweights=weights, ddof=0), rtol=1e-9)
-    raw = [  # (0.139) as printed, no mean and no cap
-        np.exp(model.log_density(x, each) - model.log_density(x, again))
-        for each, x in zip(machines.params, drawn.draws, strict=True)
-        for again in [Mixture(np.ones(1), x.mean(axis=0)[None], np.cov(x.T, ddof=0)[None])]
-    ]
     printed = combine.weighted(machines, drawn, printed=True).params
     np.testing.assert_allclose(printed.means[0], np.average(points, axis=0, weights=np.concatenate(raw)), rtol=1e-9)
     assert np.abs(printed.means - found.means).max() > 1e-6

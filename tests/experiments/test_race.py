@@ -17,20 +17,12 @@ from pmdviz.targets import make_target
 from tests.support.own import own_target, plain
 from tests.support.tables import refused
 
-KEYS = [
-    "method", "seed", "visited", "tv", "kl_forward", "kl_reverse", "cross_entropy", "ess", "mass_outside",
-    "mean_error", "sd_ratio_min", "sd_ratio_max", "mode_masses", "density_evaluations",
-    "gradient_evaluations", "seconds", "caveat",
-]  # fmt: skip
-OF_SOME = ("khat", "ancestors", "rhat", "bulk_ess", "theta_1", *(f"autocorrelation_{lag}" for lag in (1, 10, 50)))
-OF_SOME += ("log_z", "log_z_exact", "log_z_error")  # of some methods
 FEW = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 
 
 def test_rows_and_summary():
     names = ["pmd:num_particles=60", "smc:num_particles=60", "sgld"]
     result = race(names, seeds=3, **FEW)
-    assert [[key for key in row if key not in OF_SOME] for row in result.rows] == [KEYS] * 9
     assert ["khat" in row for row in result.rows] == [True] * 6 + [False] * 3, "of weighted particles alone"
     assert [(row["method"], row["seed"]) for row in result.rows] == [(name, k) for name in names for k in range(3)]
     assert all(len(row["mode_masses"]) == 2 and 0 <= sum(row["mode_masses"]) <= 1 for row in result.rows)
@@ -116,8 +108,7 @@ def test_in_the_plane_they_are_ranked_by_tv_and_without_data_they_race_by_evalua
 
 
 def test_a_run_is_a_race_of_one_with_its_changes_and_seeds():
-    recipe = Recipe("mixture", "pmd", target_options={"num_data": 200, "sigma_x": 1.5}, seed=4, budget=400,
-                    num_particles=50, changes=[(2, {"bandwidth": 2.0})])  # fmt: skip
+    recipe = Recipe("mixture", "pmd", seed=4, num_particles=50, changes=[(2, {"bandwidth": 2.0})], **FEW)
     (alone,) = race(recipe).rows
     final = pmdviz.run(recipe, floor=False).final
     assert (alone["method"], alone["seed"]) == ("pmd:num_particles=50@2:bandwidth=2.0", 4)
@@ -129,11 +120,10 @@ def test_a_run_is_a_race_of_one_with_its_changes_and_seeds():
     refused("already says all of the race", race, recipe, budget=900)
 
 
-FEW_RUNS = {"target_options": {"num_data": 200, "sigma_x": 1.5}}
-
-
 def test_the_unit_is_written_where_it_is_not_data():
-    plain, counted = (RaceRecipe.checked(FOUR, clock=clock, **FEW_RUNS) for clock in ("data", "evaluations"))
+    plain, counted = (
+        RaceRecipe.checked(FOUR, clock=clock, target_options=FEW["target_options"]) for clock in ("data", "evaluations")
+    )
     assert "budget_unit" not in json.loads(plain.to_json()) and plain.budget == DEFAULT_BUDGET
     assert json.loads(counted.to_json())["budget_unit"] == "evaluations" and plain != counted
     assert counted.budget == 60 * DEFAULT_BUDGET, "of pmd's 60 particles"
@@ -144,7 +134,7 @@ FOUR = ["pmd:num_particles=60", "sgld:batch_size=20", "gibbs", "svi"]
 
 
 def test_a_race_by_evaluations_replays_bit_for_bit_and_stops_everybody_at_as_many():
-    made = race(FOUR, budget=24_000, clock="evaluations", seeds=[4], points=3, **FEW_RUNS)
+    made = race(FOUR, budget=24_000, clock="evaluations", seeds=[4], points=3, target_options=FEW["target_options"])
     again = race(RaceRecipe.from_json(made.recipe.to_json()))
     assert plain(again) == plain(made)
     for key, history in made.histories.items():
@@ -158,13 +148,12 @@ def test_a_race_by_evaluations_replays_bit_for_bit_and_stops_everybody_at_as_man
     assert made.rows[0]["visited"] == 400 < made.rows[1]["visited"]
 
 
-FEW_DATA = {"target_options": {"num_data": 200, "sigma_x": 1.5}, "budget": 400}
 TWO_ALIKE = ["pmd:num_particles=60"] * 2 + [("sgld", {"batch_size": np.int64(40)}), "smc:num_particles=9"]
 
 
 @pytest.fixture(scope="module")
 def result():
-    return race(TWO_ALIKE, seeds=[3, 1], points=2, **FEW_DATA)
+    return race(TWO_ALIKE, seeds=[3, 1], points=2, **FEW)
 
 
 def test_json_and_python_run_the_same_race(result):
@@ -238,7 +227,6 @@ def test_what_differs_comes_first_in_labels_and_titles():
     assert one == other and one.knobs["warm_start"] is True and one.knobs["bandwidth"] == 0.5
     several = "pmd,pmd:warm_start=true,bandwidth=0.5, smc"
     assert split(several) == ["pmd", "pmd:warm_start=true,bandwidth=0.5", "smc"]
-    assert [one.method for one in entrants(several)] == ["pmd", "pmd", "smc"]
     found = entrants(["pmd", "smc:jitter=1.5", ("pmd", {"warm_start": True}), "pmd", "pmd"])
     assert [one.label for one in found] == ["pmd", "smc:jitter=1.5", "pmd:warm_start=true", "pmd #2", "pmd #3"]
     assert [one.label for one in entrants([found[3], "smc", found[0]])] == ["pmd", "smc", "pmd #2"]  # named anew
@@ -264,7 +252,7 @@ def test_knobs_changed_on_the_way_are_part_of_an_entrant():
     one, other = entrants([text, triple])
     assert one.text == other.text == text and other.label == f"{text} #2"
     assert one.title.endswith("bandwidth h = 2 from iteration 5")
-    made = race([text], seeds=[3], **FEW_DATA)
+    made = race([text], seeds=[3], **FEW)
     alone = made.recipe.recipes[0]
     assert [at for at, _ in alone.changes] == [3, 5] and alone.knobs_at(5).bandwidth == 2
     assert pmdviz.run(alone, floor=False).final.metrics["tv"] == made.rows[0]["tv"]

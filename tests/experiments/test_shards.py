@@ -3,19 +3,9 @@ import pytest
 from scipy.stats import norm
 
 import pmdviz
+from pmdviz.experiments import shards as module
 from pmdviz.experiments.running import EXPERIMENTS
-from pmdviz.experiments.shards import (
-    COMBINERS,
-    ONE_TITLE,
-    Subposterior,
-    consensus,
-    drawn_by,
-    draws_of,
-    errors_of,
-    gaussian_product,
-    kl_weighted,
-    shards_of,
-)
+from pmdviz.experiments.shards import COMBINERS, ONE_TITLE, Subposterior, kl_weighted, shards_of
 from pmdviz.targets import make_target
 from tests.support.tables import refused
 
@@ -30,9 +20,9 @@ SLOW = {"kl_weighted": pytest.mark.ci}
 def test_gaussian_subposteriors_come_together_exactly(name):
     whole, n = make_target("linear", dim=3, num_data=300), 4000
     combine = COMBINERS[name].combine
-    parts = [drawn_by("exact", shard, n, k) for k, shard in enumerate(shards_of(whole, 4, 0))]
+    parts = [module.drawn_by("exact", shard, n, k) for k, shard in enumerate(shards_of(whole, 4, 0))]
     found = combine(parts, whole.scale, np.random.default_rng(0))
-    errors = errors_of(found.density, whole)
+    errors = module.errors_of(found.density, whole)
     assert errors["kl_moments"] < 6 * 9 / (2 * n)  # that of n exact draws is near (d + d (d + 1) / 2) / 2 n
     assert errors["mean_error"] < 5 / np.sqrt(n) and not found.note
 
@@ -40,7 +30,7 @@ def test_gaussian_subposteriors_come_together_exactly(name):
 def test_the_product_and_the_weighted_averages_are_those_of_the_formulas():
     rng = np.random.default_rng(1)
     parts = [rng.standard_normal((50, 2)) * [1, 3] + k for k in range(3)]
-    found = gaussian_product(parts, np.ones(2), rng).density
+    found = module.gaussian_product(parts, np.ones(2), rng).density
     total, weighted = np.zeros((2, 2)), np.zeros(2)
     for part in parts:
         precision = np.linalg.inv(np.cov(part, rowvar=False))
@@ -49,7 +39,7 @@ def test_the_product_and_the_weighted_averages_are_those_of_the_formulas():
     np.testing.assert_allclose(found.mean, np.linalg.inv(total) @ weighted, rtol=1e-10)
     rng = np.random.default_rng(2)
     parts = [rng.standard_normal((40, 2)) * sd for sd in (1.0, 5.0)]
-    found = consensus(parts, np.ones(2), rng).density
+    found = module.consensus(parts, np.ones(2), rng).density
     weights = [np.linalg.inv(np.cov(part, rowvar=False)) for part in parts]
     naive = [np.linalg.solve(sum(weights), weights[0] @ a + weights[1] @ b) for a, b in zip(*parts, strict=True)]
     np.testing.assert_allclose(found.particles, naive, rtol=1e-9)
@@ -84,7 +74,7 @@ def test_one_machine_is_k_equal_to_1_and_parts_that_hardly_overlap_are_said():
 
 @pytest.mark.ci
 def test_what_a_machine_sends_is_in_random_order():
-    (draws,) = draws_of({**CASE, "K": 1, "sampler": "pmd"})
+    (draws,) = module.draws_of({**CASE, "K": 1, "sampler": "pmd"})
     first = draws[:, 0] - draws[:, 0].mean()
     assert abs((first[1:] * first[:-1]).mean() / first.var()) < 4 / np.sqrt(len(first))
 
@@ -115,14 +105,8 @@ def test_every_datum_is_on_one_shard_and_subposteriors_are_known():
         refused(words, shards_of, make_target(name), count, 0)
     net = make_target("regression_net", hidden=2, num_data=10)
     refused("must be a Gaussian around 0", Subposterior, net, np.zeros((2, 2)), 2)
-    whole = make_target("linear", dim=5, num_data=300)
-    exact = [shard.exact for shard in shards_of(whole, 6, 0)]
-    precisions = np.array([np.linalg.inv(each.cov) for each in exact])
-    cov = np.linalg.inv(precisions.sum(axis=0))
-    mean = cov @ sum(precision @ each.mean for precision, each in zip(precisions, exact, strict=True))
-    np.testing.assert_allclose(cov, whole.exact.cov, rtol=1e-9, atol=1e-15)
-    np.testing.assert_allclose(mean, whole.exact.mean, rtol=1e-9)
-    shard = shards_of(make_target("mixture", num_data=200), 2, 0)[0]
     theta = np.array([[1.0, -2.0], [-1.0, 2.0], [0.5, 0.0]])
-    apart = shard.exact.log_density(theta) - shard.log_joint(theta)
-    np.testing.assert_allclose(apart, apart[0], atol=1e-9)
+    for whole in (make_target("mixture", num_data=200), make_target("linear", dim=2, num_data=300)):
+        shard = shards_of(whole, 2, 0)[0]
+        apart = shard.exact.log_density(theta) - shard.log_joint(theta)
+        np.testing.assert_allclose(apart, apart[0], atol=1e-7)

@@ -15,21 +15,9 @@ from scipy.integrate import quad
 from scipy.stats import linregress, norm
 
 import pmdviz
-from pmdviz import InputError, Recipe, Session
-from pmdviz.experiments import sweep as measures
-from pmdviz.experiments.sweep import (
-    BOUNDED,
-    SeedRun,
-    SeedRuns,
-    bounded_error,
-    chosen_error,
-    exact_values,
-    fitted,
-    measured,
-    other_seeds,
-    planned,
-    run_seed,
-)
+from pmdviz import Recipe, Session
+from pmdviz.experiments import sweep
+from pmdviz.experiments.sweep import BOUNDED, SeedRun, SeedRuns, chosen_error, exact_values, fitted, planned, run_seed
 from pmdviz.experiments.workers import Table, table_path
 from tests.support.own import own_target
 from tests.support.tables import refused
@@ -242,8 +230,7 @@ def test_rows_come_back_as_they_were_and_the_file_is_whole_after_every_row(tmp_p
             np.testing.assert_equal(Table(tmp_path / name, KINDS)._read(), ROWS[:count])
     assert sorted(os.listdir(tmp_path)) == [name]  # neither a lock nor a half-written file stays
     (tmp_path / name).write_text("no parquet at all")
-    with pytest.raises(InputError, match="cannot read|its columns are"), Table(tmp_path / name, KINDS):
-        pass
+    refused("cannot read|its columns are", Table(tmp_path / name, KINDS).__enter__)
 
 
 def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweeps(tmp_path):
@@ -271,16 +258,13 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_two_processes_do_not_wri
         ("t.txt", b"", "written as .parquet or .csv"),
     ]:
         (tmp_path / name).write_bytes(content)
-        with pytest.raises(InputError, match=words) as error, Table(tmp_path / name, KINDS):
-            pass
-        assert "\n" not in str(error.value) and (tmp_path / name).read_bytes() == content
-    with pytest.raises(InputError, match="cannot write"), Table(tmp_path / "no/folder/t.csv", KINDS):
-        pass
+        refused(words, lambda path=tmp_path / name: Table(path, KINDS).__enter__())
+        assert (tmp_path / name).read_bytes() == content
+    refused("cannot write", Table(tmp_path / "no/folder/t.csv", KINDS).__enter__)
     path, pipes = tmp_path / "locked.csv", {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", LOCKED, path], **pipes) as other:
         assert other.stdout.readline() == "mine\n"
-        with pytest.raises(InputError, match="written by another process"), Table(path, {"m": int}):
-            pass
+        refused("written by another process", Table(path, {"m": int}).__enter__)
         other.kill()
     with Table(path, {"m": int}) as table:  # what a killed process held is free
         assert table.rows == []
@@ -379,10 +363,10 @@ def test_antiderivatives_and_exact_values_of_a_mixture_and_of_a_gaussian():
 def test_bounded_errors_of_points_or_densities_and_which_errors_can_be_asked_for():
     frame = Session(Recipe("gaussian", target_options={"dim": 1}, num_particles=300, budget=200)).advance(20)
     values = [frame.weights @ f(frame.particles[:, 0]) for f, _ in BOUNDED.values()]
-    assert bounded_error(frame) == pytest.approx(np.abs(values - exact_values(frame.target)[0]).mean())
+    assert sweep.bounded_error(frame) == pytest.approx(np.abs(values - exact_values(frame.target)[0]).mean())
     frame = Session(Recipe("gaussian", "svi", target_options={"dim": 2}, budget=100)).advance(3)
     error = np.abs(np.array(expectations(frame.density, 1.0)) - exact_values(frame.target)).mean()
-    assert bounded_error(frame) == pytest.approx(error, abs=1e-4)
+    assert sweep.bounded_error(frame) == pytest.approx(error, abs=1e-4)
 
     def own(frame):
         return 0.0
@@ -398,12 +382,12 @@ def test_bounded_errors_of_points_or_densities_and_which_errors_can_be_asked_for
         (mean_error, "'mean_error' is the name of a metric"),
     ]:
         refused(words, chosen_error, wrong)
-    found = measured(Session(Recipe(own_target(dim=3), num_particles=20, budget=10)).advance(1), {})
-    assert set(found) == set(measures.ERRORS) and np.isnan([*found.values()]).all()
+    found = sweep.measured(Session(Recipe(own_target(dim=3), num_particles=20, budget=10)).advance(1), {})
+    assert set(found) == set(sweep.ERRORS) and np.isnan([*found.values()]).all()
     frame = Session(Recipe("linear", target_options={"dim": 4}, num_particles=50, budget=100)).advance()
-    assert measured(frame, chosen_error("mean_error")[1])["mean_error"] == frame.metrics["mean_error"] > 0
+    assert sweep.measured(frame, chosen_error("mean_error")[1])["mean_error"] == frame.metrics["mean_error"] > 0
     words = "error 'perplexity' is unavailable for method 'pmd' on target 'linear'; available: .*mean_error"
-    refused(words, measured, frame, chosen_error("perplexity")[1])
+    refused(words, sweep.measured, frame, chosen_error("perplexity")[1])
 
 
 TURNED = Recipe("gaussian", "pmd", num_particles=100, budget=400, batch_size=10, changes=[(5, {"eta": 0.5})], seed=1)
@@ -411,7 +395,7 @@ TURNED = Recipe("gaussian", "pmd", num_particles=100, budget=400, batch_size=10,
 
 @pytest.fixture(scope="module")
 def runs():
-    return SeedRuns([run_seed(TURNED, seed) for seed in other_seeds(1, 5)])
+    return SeedRuns([run_seed(TURNED, seed) for seed in sweep.other_seeds(1, 5)])
 
 
 def column(seed, name, recipe=TURNED):
@@ -426,7 +410,7 @@ def made(seed, iterations, values, stopped=""):
 
 
 def test_the_values_are_those_of_single_runs_and_the_band_their_quantiles(runs):
-    assert other_seeds(1, 4) == (0, 2, 3, 4) and other_seeds(9, 3) == (0, 1, 2)
+    assert sweep.other_seeds(1, 4) == (0, 2, 3, 4) and sweep.other_seeds(9, 3) == (0, 1, 2)
     expected = np.array([column(seed, "tv") for seed in (0, 2, 3, 4, 5)])
     assert np.array_equal(runs.values("tv"), expected)
     assert not np.array_equal(expected[0], column(0, "tv", TURNED.replaced(changes=())))

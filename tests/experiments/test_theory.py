@@ -194,9 +194,8 @@ def test_every_method_has_a_line_measured_at_several_sizes_and_exponents_are_its
     costs += [(10, 1000, d, 10.0 * (d / 2) ** 3, 30.0 * (d / 2)) for d in (4, 16)]
     without_m = [(0, n, 2, 1e-3 * n**0.5, 1.0) for n in (1000, 4000)]
     columns = [*rates.Costs().columns(rates.CostsKnobs())][1:]
-    found, of_two = (
-        rates.exponents([dict(zip(columns, cost, strict=True)) for cost in each]) for each in (costs, without_m)
-    )
+    tables = ([dict(zip(columns, cost, strict=True)) for cost in each] for each in (costs, without_m))
+    found, of_two = map(rates.exponents, tables)
     powers = {"time_m": 2, "memory_m": 1, "time_N": 0.5, "memory_N": 0, "time_d": 3, "memory_d": 1}
     assert found == pytest.approx(powers)
     assert of_two == pytest.approx(dict.fromkeys(found) | {"time_N": 0.5, "memory_N": 0.0})

@@ -16,7 +16,6 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels import chains, clusters, compiling, grid, jit, kde, likelihoods, mixture, resampling, spins, stein
 from pmdviz.kernels.compiling import Call, Compiler, NotCached, Process, calls, only_loading
-from pmdviz.kernels.gaussian_processes import factorised
 from pmdviz.kernels.jit import DEFAULT, EXP_OPTIONS, OVERLOAD
 from pmdviz.kernels.kde import kde_log_density
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS
@@ -181,11 +180,17 @@ def test_no_type_of_argument_is_left_to_compile(writeable):
     assert signatures() == before
 
 
+SLOPES = (
+    "tests/targets/test_targets.py::test_the_gradient_is_that_of_the_log_density",
+    "tests/targets/test_custom.py::test_the_averaged_gradient_is_a_mean_of_plain_ones",
+)
+
+
 @pytest.mark.nightly
 def test_no_kernel_reads_or_writes_outside_of_its_arrays(tmp_path):
     """The tests of the kernels again, with every index checked."""
     names = "discrete gaussian_processes kde likelihoods resampling stein".split()
-    files = [f"tests/kernels/test_{name}.py" for name in names]
+    files = [*(f"tests/kernels/test_{name}.py" for name in names), "tests/targets/test_discrete.py", *SLOPES]
     code = f"import numba, pytest; assert numba.config.BOUNDSCHECK == 1; raise SystemExit(pytest.main({files!r}))"
     checked = {"NUMBA_BOUNDSCHECK": "1", "NUMBA_OPT": "1"}  # with less optimisation it compiles in less time
     places = {
@@ -235,10 +240,7 @@ REDUCTIONS = {"sum", "mean", "prod", "var", "std", "min", "max", "cumsum", "dot"
 
 
 def faults_of(source, options):
-    """What would depend on what was compiled before: calls, whole exponents, sums of arrays with fast mathematics.
-
-    Numba compiles a whole exponent and a reduction once a process, with the flags of whoever comes first.
-    """
+    """What Numba compiles once a process, with the flags of whoever comes first: calls, whole exponents, reductions."""
     nodes = list(ast.walk(ast.parse(textwrap.dedent(source))))
     faults = [] if options.get("forceinline") else ["not inlined where another function calls it"]
     powers = (node for node in nodes if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow))
@@ -258,8 +260,6 @@ def test_no_compiled_function_depends_on_what_was_compiled_before():
 ZERO, ONE, EYE, NAN = np.zeros, np.ones, np.eye(2), np.full((3, 2), np.nan)
 PAIR = ZERO((3, 2))  # three points in the plane
 NET, LAYERS = NetShape(2, 1, 2, 1.0, 1.0), LayeredShape((3, 2, 1), False, True)
-DOCUMENT = np.array([[0, 1, 2]]), np.array([0, 1], np.int32), np.array([1, 1], np.int32)
-INDUCING = ZERO((1, 2, 1)), factorised(ZERO((1, 2, 1))), ZERO((1, 2, 3))
 
 # Words of the message, the kernel, and what it is given.
 REFUSED = [

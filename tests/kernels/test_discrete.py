@@ -1,20 +1,11 @@
-"""Gibbs sweeps, transfer matrices and latent Dirichlet allocation against plain loops, enumeration and SciPy."""
+"""Gibbs sweeps and latent Dirichlet allocation against plain loops, enumeration and SciPy."""
 
 import numpy as np
 from scipy.special import digamma, expit, logsumexp
 from scipy.stats import norm
 
 from pmdviz.kernels import topics
-from pmdviz.kernels.spins import (
-    block_gibbs,
-    column_states,
-    drawn_columns,
-    ising_sweep,
-    mixture_sweep,
-    pair_sums,
-    through_bonds,
-)
-from pmdviz.kernels.topics import expected_counts, shares_of
+from pmdviz.kernels.spins import block_gibbs, drawn_columns, ising_sweep, mixture_sweep
 from tests.support.tables import looped
 from tests.support.topics import counts_of, enumerate_all, evidence_errors, log_normaliser, log_prior_of
 
@@ -51,47 +42,8 @@ def test_a_sweep_of_the_lattice_takes_each_spin_from_its_conditional_given_the_n
     assert np.array_equal(after, now) and not np.array_equal(after, state)
 
 
-def bonds(spins, bond):
-    """K(y, z) = exp(b sum_r y_r z_r - n |b|)."""
-    states = column_states(spins)
-    return np.exp(bond * states @ states.T - spins * abs(bond))
-
-
-@looped("bond", [0.4, -0.7, 0.0])
-@looped("spins, columns", [(1, 1), (3, 5), (5, 33), (6, 64)])
-def test_bonds_are_a_matrix(spins, columns, bond):
-    rng = np.random.default_rng(spins)
-    values, weights = rng.random((2**spins, columns)), rng.random(2**spins)
-    expected = bonds(spins, bond) @ (weights[:, None] * values)
-    np.testing.assert_allclose(through_bonds(values, weights, bond), expected, rtol=1e-12)
-
-
-@looped("spins", [1, 2, 5, 6])
-def test_sums_over_pairs_of_columns(spins):
-    rng, states = np.random.default_rng(spins), column_states(spins)
-    one, other = rng.random((2, 2**spins, 2**spins))
-    of_rows, of_columns = rng.random((2, 2**spins))
-    joint = of_rows[:, None] * of_columns * one * other
-    found = pair_sums(one, other, of_rows, of_columns)
-    np.testing.assert_allclose(found.rows, joint.sum(axis=1), rtol=1e-12)
-    np.testing.assert_allclose(found.columns, joint.sum(axis=0), rtol=1e-12)
-    np.testing.assert_allclose(found.products, states.T @ joint @ states, rtol=1e-10, atol=1e-10)
-
-
-def test_columns_are_drawn_from_their_conditionals():
-    """Each of two further columns given the one before, for two first columns, over all states of two spins."""
-    rng, n = np.random.default_rng(0), 40_000
-    weights, starts = rng.random((2, 2, 4)), np.repeat([0, 1], n)
-    drawn = drawn_columns(np.repeat([2, 1], n), starts, weights, -0.4, rng.random((2 * n, 2)))
-    for start, first in ((0, 2), (1, 1)):
-        p = bonds(2, -0.4)[first] * weights[0, start]
-        then = bonds(2, -0.4) * weights[1, start]
-        expected = n * (p / p.sum())[:, None] * then / then.sum(axis=1, keepdims=True)
-        counts = np.zeros((4, 4))
-        np.add.at(counts, tuple(drawn[starts == start, 1:].T), 1)
-        assert ((counts - expected) ** 2 / expected).sum() < 16 + 5 * np.sqrt(2 * 16)
-        assert (drawn[starts == start, 0] == first).all()
-    last = np.full((1, 1), np.nextafter(1.0, 0.0))  # no state beyond the last one
+def test_no_column_is_drawn_beyond_the_last_state():
+    last = np.full((1, 1), np.nextafter(1.0, 0.0))
     assert drawn_columns([0], [0], np.ones((1, 1, 8)), 0.0, last)[0, 1] == 7
 
 
@@ -147,7 +99,8 @@ def test_a_tilted_posterior_is_a_proper_weight_of_all_assignments(sweeps, power)
     new, partitions, bases = topics.tilted(*given)
     start, found = kept * natural + (1 - kept) * BETA, enumerate_all(TOKENS, W, K, ALPHA, 1.0)
     totals = log_normaliser((start + power * found.counts).transpose(0, 2, 1)).sum(axis=1)
-    prior, drawn = (np.array([sum(of(z, words) for z, words in parts) for parts in assignments()]) for of in (p, r))
+    prior = np.array([sum(log_prior_of(z, K, ALPHA) for z, _ in parts) for parts in assignments()])
+    drawn = np.array([sum(drawn_of(*part) for part in parts) for parts in assignments()])
     expected = logsumexp(totals + (power * prior + (1 - power) * drawn if sweeps == 0 else prior))
     assert abs(evidence_errors(partitions + bases, expected)) < 4.5
     np.testing.assert_allclose((new - start).sum(axis=(1, 2)), power * 7)
@@ -162,11 +115,7 @@ def assignments():
         yield list(zip(np.split(flat, np.cumsum(sizes)[:-1]), TOKENS, strict=True))
 
 
-def p(z, words):
-    return log_prior_of(z, K, ALPHA)
-
-
-def r(z, words):
+def drawn_of(z, words):
     phi, held, total = natural_of() / natural_of().sum(axis=0), np.zeros(K), 0.0
     for topic, word in zip(z, words, strict=True):
         shares = (held + ALPHA) * phi[word]
@@ -231,13 +180,13 @@ def naive_shares(phi, words, passes=500):
 
 def test_shares_are_those_of_a_naive_loop_and_near_the_exact_ones():
     phi = natural_of() / natural_of().sum(axis=0)
-    found = shares_of(phi[None], DOCUMENTS, ALPHA)[0]
+    found = topics.shares_of(phi[None], DOCUMENTS, ALPHA)[0]
     for row, words in zip(found, TOKENS, strict=True):
         np.testing.assert_allclose(row, naive_shares(phi, words), atol=1e-5)
         weights = weights_of(words, phi)
         means = [(np.bincount(z, minlength=K) + ALPHA) / (len(words) + K * ALPHA) for z in all_of(len(words))]
         np.testing.assert_allclose(row, weights @ means / weights.sum(), atol=0.05)
-    assert np.allclose(shares_of(phi[None], (ROWS[2:] * 0, WORDS, COUNTS), ALPHA), 1 / K)
+    assert np.allclose(topics.shares_of(phi[None], (ROWS[2:] * 0, WORDS, COUNTS), ALPHA), 1 / K)
 
 
 def test_a_variational_step_is_that_of_the_published_loop():
@@ -251,4 +200,4 @@ def test_a_variational_step_is_that_of_the_published_loop():
             belongs /= belongs.sum(axis=1, keepdims=True)
             gamma = ALPHA + belongs.sum(axis=0)
         np.add.at(counts, words, belongs)
-    np.testing.assert_allclose(expected_counts(natural, DOCUMENTS, ALPHA), counts, atol=2e-3)
+    np.testing.assert_allclose(topics.expected_counts(natural, DOCUMENTS, ALPHA), counts, atol=2e-3)

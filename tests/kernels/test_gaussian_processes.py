@@ -135,12 +135,8 @@ def test_the_extremes_of_theta_are_finite_and_nan_has_no_density():
     assert np.isfinite(found).all() and (found < 0).all()
     no_latent, broken = [0.0, 0.0, -gaussian_processes.REACH], [0.0, np.nan, 0.0]
     found = gaussian_processes.gp_log_marginal(np.array([no_latent, broken]), x, y)
-    assert found[0] == pytest.approx(len(y) * np.log(0.5), rel=1e-9) and found[1] == -np.inf, (
-        "each class is a fair coin"
-    )
-
-
-SIZES = [1, 2, 3, 4, 5, 6, 7, 8, 11, 33]
+    assert found[0] == pytest.approx(len(y) * np.log(0.5), rel=1e-9), "each class is a fair coin"
+    assert found[1] == -np.inf
 
 
 def positive(num, seed=0):
@@ -148,36 +144,23 @@ def positive(num, seed=0):
     return root @ root.T + num * np.eye(num)
 
 
-@looped("num", SIZES)
-@looped("n", [1, 5, 16])
-def test_products_are_added_to_the_lower_triangle(num, n):
+@looped("num", [1, 2, 3, 4, 5, 6, 7, 8, 11, 33])
+def test_products_solves_and_factors_of_the_lower_triangle_are_numpy_s(num):
     rng = np.random.default_rng(1)
-    left, rows, target = rng.normal(size=(num, n)), rng.normal(size=(num, n)), rng.normal(size=(num, num))
-    expected = np.tril(target + 0.7 * left @ rows.T)
-    add_products(target, left, rows, 0.7)
-    np.testing.assert_allclose(np.tril(target), expected, rtol=1e-12, atol=1e-12)
-
-
-@looped("num", SIZES)
-@looped("n", [1, 9])
-def test_a_solve_is_that_of_the_triangle(num, n):
-    rng = np.random.default_rng(2)
-    factor, columns = np.linalg.cholesky(positive(num)), rng.normal(size=(num, n))
-    expected = np.linalg.solve(factor, columns)
-    forward(factor, columns)
-    np.testing.assert_allclose(columns, expected, rtol=1e-11, atol=1e-13)
-
-
-@looped("num", SIZES)
-def test_a_factor_is_numpy_s(num):
+    for n in (1, 5, 9, 16):
+        left, rows, target = rng.normal(size=(num, n)), rng.normal(size=(num, n)), rng.normal(size=(num, num))
+        expected = np.tril(target + 0.7 * left @ rows.T)
+        add_products(target, left, rows, 0.7)
+        np.testing.assert_allclose(np.tril(target), expected, rtol=1e-12, atol=1e-12)
+        factor, columns = np.linalg.cholesky(positive(num)), rng.normal(size=(num, n))
+        expected = np.linalg.solve(factor, columns)
+        forward(factor, columns)
+        np.testing.assert_allclose(columns, expected, rtol=1e-11, atol=1e-13)
     matrix = positive(num, 3)
     expected = np.linalg.cholesky(matrix)
     cholesky(matrix)
     np.testing.assert_allclose(np.tril(matrix), expected, rtol=1e-12, atol=1e-13)
-
-
-def test_a_pivot_that_rounding_made_negative_leaves_numbers():
-    matrix = np.ones((6, 6))
+    matrix = np.ones((6, 6))  # whose last pivot rounding makes negative
     matrix[5, 5] = 1 - 1e-12
     cholesky(matrix)
     assert np.isfinite(np.tril(matrix)).all() and matrix[5, 5] > 0

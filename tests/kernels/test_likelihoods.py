@@ -4,18 +4,12 @@ from statistics import NormalDist
 
 import numpy as np
 from scipy import stats
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import log_expit, logsumexp
 from scipy.stats import norm
 
 from pmdviz.kernels import likelihoods, mixture, networks
-from pmdviz.kernels import likelihoods as v
-from pmdviz.kernels.chains import hamiltonian, langevin, logistic_block_gradient, uniforms_of
-from pmdviz.kernels.mixture import (
-    gaussian_mixture_grad_log_density,
-    gaussian_mixture_log_density,
-    mixture_grad_log_likelihood,
-    mixture_log_likelihood,
-)
+from pmdviz.kernels.chains import hamiltonian, langevin, uniforms_of
+from pmdviz.kernels.mixture import mixture_grad_log_likelihood, mixture_log_likelihood
 from pmdviz.targets import make_target
 from tests.kernels.naive import LONG, differences, log_normal
 from tests.support.tables import looped
@@ -75,18 +69,11 @@ def test_values_are_the_formula_in_extended_precision(value, gradient, formula, 
     theta, x = rng.normal(size=(num, dim)) * 2, data_of(formula, rng, n, datum)
     truth = formula(theta.astype(LONG), x.astype(LONG), *given)
     np.testing.assert_allclose(value(theta, x, *given), truth, rtol=1e-13)
+    last = gradient(theta[-1:], x, *given)  # that it is the slope is tested of the targets
+    np.testing.assert_allclose(gradient(theta, x, *given)[-1:], last, rtol=1e-12)
     if formula is of_logistic:
         each = likelihoods.logistic_row_log_likelihood(theta, x)
         np.testing.assert_allclose(each, log_expit((2 * x[:, -1] - 1) * (theta @ x[:, :-1].T)), rtol=1e-12)
-
-
-@looped("num, n", [(1, 1), (65, 20)])
-@EACH
-def test_gradients_are_those_of_the_values(value, gradient, formula, datum, dim, given, num, n, rng):
-    theta, x = rng.normal(size=(num, dim)), data_of(formula, rng, n, datum)
-    truth = differences(lambda t: value(t, x, *given), theta)
-    rough = {"rtol": 1e-6, "atol": 1e-6} if formula in (of_linear, of_logistic) else {"rtol": 1e-5, "atol": 1e-4}
-    np.testing.assert_allclose(gradient(theta, x, *given), truth, **rough)
 
 
 @EACH
@@ -108,9 +95,9 @@ def test_the_extremes_are_impossible_or_exact_and_lose_no_digits(rng):
     truth = of_gaussian(theta.astype(LONG), x.astype(LONG), 1.0)
     np.testing.assert_allclose(likelihoods.gaussian_log_likelihood(theta, x, 1.0), truth, rtol=1e-6)
     given = np.array([[1e6, 0.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]), np.log([0.5, 0.5]), 1.0
-    assert not np.isfinite(gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), *given[1:]))
-    np.testing.assert_allclose(gaussian_mixture_log_density(*given), -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(*given), [[1 - 1e6, 0.0]])
+    assert not np.isfinite(mixture.gaussian_mixture_log_density(np.array([[np.inf, 0.0]]), *given[1:]))
+    np.testing.assert_allclose(mixture.gaussian_mixture_log_density(*given), -0.5 * (1e6 - 1) ** 2, rtol=1e-6)
+    np.testing.assert_allclose(mixture.gaussian_mixture_grad_log_density(*given), [[1 - 1e6, 0.0]])
     rows, theta = np.array([[1.0, 1.0], [1.0, 0.0]]), np.array([[800.0], [-800.0]])
     found = likelihoods.logistic_row_log_likelihood(theta, rows)
     np.testing.assert_allclose(found, [[0.0, -800.0], [-800.0, 0.0]], atol=1e-12)
@@ -138,17 +125,6 @@ def test_extremes_of_the_share_and_the_distance(p, distance):
     np.testing.assert_allclose(equal, 5000 * norm.logpdf(0.0), rtol=1e-13)
 
 
-@looped("p, column", [(1.0, 0), (0.0, 1)])
-def test_one_component_alone(p, column, rng):
-    theta, x = rng.normal(size=(5, 2)), rng.normal(size=7)
-    means = np.stack([theta[:, 0], theta.sum(axis=1)])[column][:, None]
-    truth = norm.logpdf(x, means, 1.5).sum(axis=1)
-    np.testing.assert_allclose(mixture_log_likelihood(theta, x, 1.5, p), truth, rtol=1e-13)
-    pull = ((x - means) / 1.5**2).sum(axis=1)
-    gradient = mixture_grad_log_likelihood(theta, x, 1.5, p)
-    np.testing.assert_allclose(gradient, np.stack([pull, pull * column], axis=1), rtol=1e-12, atol=1e-12)
-
-
 def test_a_theta_that_is_not_finite_gives_nan_and_spoils_no_other_row():
     theta, x = np.array([[0.0, 1.0], [np.nan, 1.0], [0.0, -np.inf], [1e200, 0.0]]), np.arange(3.0)
     likelihood, gradient = mixture_log_likelihood(theta, x, 1.0, 0.5), mixture_grad_log_likelihood(theta, x, 1.0, 0.5)
@@ -165,43 +141,9 @@ def test_a_mixture_of_gaussians_has_scipys_density_and_its_gradient(d, k, rng):
     given = means, log_weights, 0.7
     parts = zip(log_weights, means, strict=True)
     terms = [w + stats.multivariate_normal(mean, 0.7 * np.eye(d)).logpdf(x) for w, mean in parts]
-    np.testing.assert_allclose(gaussian_mixture_log_density(x, *given), logsumexp(terms, axis=0), rtol=1e-12)
-    truth = differences(lambda t: gaussian_mixture_log_density(t, *given), x)
-    np.testing.assert_allclose(gaussian_mixture_grad_log_density(x, *given), truth, atol=1e-6)
-
-
-@looped("m, others, n, columns", [(1, 1, 1, [0]), (5, 3, 9, [1, 2]), (150, 10, 40, [0, 3]), (4, 2, 7, [0, 1, 2, 3])])
-def test_logistic_gradients_of_a_block(m, others, n, columns):
-    """Mean over the others of the plain gradient; far out too, where e^-a e^-b is beyond all numbers."""
-    rng = np.random.default_rng([m, n])
-    rows = data_of(of_logistic, rng, n, (5,))
-    for scale in (1.0, 300.0):
-        own, rest = scale * rng.normal(size=(m, len(columns))), scale * rng.normal(size=(others, 4))
-        expected = np.zeros(own.shape)
-        for row in rest:
-            theta = np.tile(row, (m, 1))
-            theta[:, columns] = own
-            p = expit(theta @ rows[:, :-1].T)
-            expected += ((rows[:, -1] - p) @ rows[:, columns]) / others
-        found = logistic_block_gradient(own, rest, np.array(columns), rows)
-        near = dict(rtol=1e-10, atol=1e-10) if scale == 1.0 else dict(atol=n * 3.0)
-        np.testing.assert_allclose(found, expected, **near)
-        assert np.isfinite(found).all()
-
-
-FIRST = 2
-
-
-@looped("count", [1, 2, 20])
-def test_the_likelihood_is_that_of_normal_returns(count):
-    rng = np.random.default_rng(count)
-    points, y = rng.normal(0.5, 1.5, size=(5, FIRST + count)), rng.normal(size=count)
-    expected = stats.norm.logpdf(y, 0, np.exp(0.5 * points[:, FIRST:])).sum(axis=1)
-    np.testing.assert_allclose(v.volatility_log_likelihood(points, FIRST, y), expected, rtol=1e-12)
-    gradient = np.zeros(points.shape)
-    v.volatility_pull(points, FIRST, y, gradient)
-    slope = differences(lambda x: v.volatility_log_likelihood(x, FIRST, y), points)
-    np.testing.assert_allclose(gradient, slope, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mixture.gaussian_mixture_log_density(x, *given), logsumexp(terms, axis=0), rtol=1e-12)
+    truth = differences(lambda t: mixture.gaussian_mixture_log_density(t, *given), x)
+    np.testing.assert_allclose(mixture.gaussian_mixture_grad_log_density(x, *given), truth, atol=1e-6)
 
 
 @looped("count", [1, 3])
@@ -216,7 +158,7 @@ def test_a_sweep_keeps_the_posterior_of_the_path(count):
     mass /= mass.sum()
     rng, x, draws = np.random.default_rng(0), np.zeros(count), np.empty((20_000, count))
     for k in range(len(draws)):
-        v.volatility_sweep(x, y, mu, phi, s2, rng.standard_normal(count), rng.random(count))
+        likelihoods.volatility_sweep(x, y, mu, phi, s2, rng.standard_normal(count), rng.random(count))
         draws[k] = x
     for power in (1, 2):
         means = (draws**power).reshape(50, -1, count).mean(axis=1)
@@ -333,7 +275,6 @@ def test_the_gradient_is_that_of_the_fit(shape):
 
 
 SCHEDULE = (3, 0.02, 5.0, 0.55)  # t of the first step, a, b, g
-FAR = 1e6
 
 
 def test_steps_stop_where_one_goes_too_far_and_a_trajectory_that_diverges_is_refused(rng):
@@ -347,12 +288,11 @@ def test_steps_stop_where_one_goes_too_far_and_a_trajectory_that_diverges_is_ref
     target = make_target("gaussian", num_data=30)
     zero, ones, momenta = np.zeros((1, 2)), np.ones(2), np.array([[1e9, 0.0], [0.1, 0.1]])
     start = zero[0], target.log_joint(zero)[0], target.grad_log_joint(zero)[0]
-    found = hamiltonian(target.model, target.data, start, momenta, np.array([4, 4]), np.zeros(2), 0.05, ones,
-                        FAR * ones, 10**9)  # fmt: skip
+    rest = 0.05, ones, 1e6 * ones, 10**9
+    found = hamiltonian(target.model, target.data, start, momenta, np.array([4, 4]), np.zeros(2), *rest)
     assert found.diverged.tolist() == [True, False] == (found.chances == 0).tolist()
     assert found.num_gradients.tolist() == [0, 4] and found.num_values.tolist() == [0, 1]
-    alone = hamiltonian(target.model, target.data, start, momenta[1:], np.array([4]), np.zeros(1), 0.05, ones,
-                        FAR * ones, 10**9)  # fmt: skip
+    alone = hamiltonian(target.model, target.data, start, momenta[1:], np.array([4]), np.zeros(1), *rest)
     assert np.array_equal(found.draws[0], start[0]) and np.array_equal(found.draws[1], alone.draws[0])
 
 

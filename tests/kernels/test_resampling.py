@@ -1,5 +1,7 @@
 """Which particles are drawn, kept or held back, and clusters and neighbourhoods of them."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -26,26 +28,11 @@ def test_against_a_search_in_extended_precision(num, n, rng):
     np.testing.assert_array_equal(systematic(weights, n, u), naive(weights, n, u))
 
 
-@pytest.mark.parametrize("weights", [np.full(10, 0.1), np.full(3, 1 / 3), np.full(7, 1 / 7) * (1 - 1e-12)])
-def test_last_index_is_clamped(weights):
-    for n in (1, 3, 10, 1000, 100_000):
-        assert systematic(weights, n, np.nextafter(1.0, 0.0)).max() == weights.size - 1
-
-
 OTHERS = [stratified, residual, multinomial]
 
 
-def counts_over(way, weights, n, seeds):
-    rngs = [np.random.default_rng(seed) for seed in range(seeds)]
-    drawn = [way(weights, n, rng.random()) if way is systematic else way(weights, rng.random(n)) for rng in rngs]
-    return np.array([np.bincount(ancestors, minlength=weights.size) for ancestors in drawn])
-
-
 def test_counts_are_right_on_average_and_vary_as_the_formulas_say():
-    """Multinomial: n w (1 - w). Residual: of the r draws left, r v (1 - v) with v the share of what is left of n w.
-
-    Stratified: the sum over strata of o (1 - o), o the overlap of a stratum with the particle's share.
-    """
+    """Residual: r draws are left; stratified: the sum over strata of their overlaps with the particle's share."""
     weights, n, seeds = np.array([0.11, 0.36, 0.29, 0.24]), 9, 3_000
     left, ends, k = n * weights - np.floor(n * weights), n * np.cumsum(weights)[:, None], np.arange(n)
     overlaps = np.clip(np.minimum(ends, k + 1) - np.maximum(ends - n * weights[:, None], k), 0, None)
@@ -56,7 +43,9 @@ def test_counts_are_right_on_average_and_vary_as_the_formulas_say():
         systematic: left * (1 - left),
     }
     for way, variances in expected.items():
-        counts = counts_over(way, weights, n, seeds)
+        rngs = [np.random.default_rng(seed) for seed in range(seeds)]
+        drawn = [way(weights, n, rng.random()) if way is systematic else way(weights, rng.random(n)) for rng in rngs]
+        counts = np.array([np.bincount(ancestors, minlength=weights.size) for ancestors in drawn])
         assert (np.abs(counts.mean(axis=0) - n * weights) < 4.5 * np.sqrt(variances / seeds)).all()
         np.testing.assert_allclose(counts.var(axis=0), variances, rtol=0.12, atol=0.01)
 
@@ -77,6 +66,10 @@ def test_rounding_leaves_nothing_to_chance_and_draws_nothing_without_weight():
     for u in (0.0, 0.5, np.nextafter(1.0, 0.0)):
         assert set(systematic(weights, 1000, u)) == {1, 3, 4}
         assert all(set(way(weights, np.full(1000, u))) <= {1, 3, 4} for way in OTHERS)
+    for weights, n in product(
+        (np.full(10, 0.1), np.full(3, 1 / 3), np.full(7, 1 / 7) * (1 - 1e-12)), (1, 3, 1000, 10**5)
+    ):
+        assert systematic(weights, n, np.nextafter(1.0, 0.0)).max() == weights.size - 1, "the last index is clamped"
     assert all(way(np.array([0.0, 1e308, 0.0]), np.full(3, 0.5)).tolist() == [1, 1, 1] for way in OTHERS)
 
 
@@ -214,10 +207,8 @@ def test_against_the_formula_in_extended_precision(num, dim, rng):
     particles, weights = rng.normal(size=(num, dim)), rng.dirichlet(np.ones(num))
     centres, scale = rng.integers(0, num, 20), rng.uniform(0.1, 3, dim)
     for count in {1, (num + 9) // 10, num}:
-        result = pooled_local_covariance(particles, weights, centres, scale, count)
-        np.testing.assert_allclose(
-            result, naive_covariance(particles, weights, centres, scale, count), rtol=1e-11, atol=1e-14
-        )
+        given = particles, weights, centres, scale, count
+        np.testing.assert_allclose(pooled_local_covariance(*given), naive_covariance(*given), rtol=1e-11, atol=1e-14)
 
 
 @looped("share, effective", [(0.1, 1.0), (0.1, 25.0), (0.4, 60.0), (0.2, 3.0), (0.02, 500.0)])

@@ -200,10 +200,8 @@ def steps(name, target, given):
     state = method.init(np.random.default_rng(0), target, knobs)
     for t in (1, 2, 3):
         theta, batch = state.newer[-1], target.data[5 * t : 5 * t + 5]
-        noise, gradient = (
-            np.random.default_rng(t).standard_normal(target.dim),
-            target.grad_log_joint(theta[None], batch)[0],
-        )
+        noise = np.random.default_rng(t).standard_normal(target.dim)
+        gradient = target.grad_log_joint(theta[None], batch)[0]
         state, info = method.step(np.random.default_rng(t), state, target, batch, knobs)
         assert (info.cost.visited, info.cost.gradient_evaluations) == (5, 5)
         yield state, info, gradient, noise, theta

@@ -1,15 +1,8 @@
-"""Every Markov kernel of the project leaves the posterior as it is: one test over all (Gandy and Scott 2021).
+"""Every Markov kernel of the project leaves the posterior as it is (Gandy and Scott 2021); log Z without bias.
 
-With data: θ from the prior, X from the model at θ, then a few transitions given X. If they are exact, (θ', X) has the
-distribution of (θ, X): statistics of both are compared with fresh pairs (two-sample Kolmogorov-Smirnov), and with the
-pairs that they came from (mean of the differences, which is far more powerful where the moves are short). Without data,
-or for moves of a whole population, exact draws of the reference, then transitions. Steps are fixed: a chain that still
-tunes its own is not exact.
-
-A new chain and a new target are tested by being in their tables; other moves are a line in MOVES.
-
-Below is one contract of all estimates of log Z: exp of them is unbiased, on targets whose Z is known, or it is said why
-not. A method that estimates log Z is in one of the tables; the mean over fixed seeds is judged in its standard errors.
+With data: θ from the prior, X from the model at θ, then transitions given X; (θ', X) is compared with fresh pairs, and
+with the pairs that they came from. Without data, or for moves of a population: exact draws, then transitions. A new
+chain, target or estimate of log Z is tested by being in its table; other moves are a line in MOVES.
 """
 
 import functools

@@ -28,10 +28,7 @@ def run_to(iteration, target="gaussian", **parts):
 
 
 def assert_power_of_likelihood(session, power):
-    """Weights proportional to likelihood^power: those of particles that were drawn from the prior.
-
-    To 10,000 rounding errors of the largest log-likelihood, of which the solves of `sparse_gp` need 2,500.
-    """
+    """Weights of draws from the prior, to 10,000 rounding errors of the largest log-likelihood."""
     log_likelihood = session.target.log_likelihood(session.frame.particles, session.target.data)
     expected, weights = normalise(power * log_likelihood), session.frame.weights
     seen = expected > np.log(1e-200)

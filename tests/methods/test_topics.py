@@ -97,10 +97,7 @@ def whitened(natural):
 @looped("method", ["structured_pmd", "svi_gp"])
 @looped("approximation", ["fitc", "dtc"])
 def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, approximation):
-    """Of every set of inducing inputs, in the usual form with inverses; of SVI-GP the optimum of Titsias 2009, Eq. 10.
-
-    That one is q(u) = N(K S^-1 K_un y / noise, K S^-1 K) with S = K + K_un K_nu / noise, as with DTC.
-    """
+    """Of every set of inducing inputs, by inverses; of SVI-GP the optimum of Titsias 2009, Eq. 10, as with DTC."""
     knobs = {"batch_size": 60, "eta": 1.0, "n0": 0.0, **({"num_particles": 3} if method == "structured_pmd" else {})}
     session = process_session(method, options={"approximation": approximation}, **knobs)
     state, target = session.advance(1).state, session.target

@@ -44,10 +44,7 @@ def normal_target():
 
 @looped("optimiser", ["natural", "adam"])
 def test_on_a_gaussian_posterior_it_is_exact(optimiser):
-    """The gradients' noise vanishes at the optimum, so what is left is rounding and the way there.
-
-    The known bias of a mean field: variances 1 / P_ii instead of (P^-1)_ii.
-    """
+    """The gradients' noise vanishes at the optimum; a mean field has variances 1 / P_ii instead of (P^-1)_ii."""
     q = run(normal_target(), budget=30_000, optimiser=optimiser, batch_size=20).frame.density
     np.testing.assert_allclose(q.mean, MEAN, atol=2e-3)
     np.testing.assert_allclose(np.linalg.inv(q.cov), PRECISION, rtol=5e-3)
@@ -72,9 +69,6 @@ def exact_elbo(mean, cholesky):
 def slope_along(mean, factor, mean_change, factor_change):
     up, down = (exact_elbo(mean + s * mean_change, factor + s * factor_change) for s in (1e-6, -1e-6))
     return (up - down) / 2e-6
-
-
-NONE = np.zeros((2, 2))
 
 
 @looped("size", [1.0, 100.0])

@@ -39,9 +39,10 @@ def looped(names: str, entries: Iterable[Any] | Callable[[], Iterable[Any]]) -> 
     return decorate
 
 
-def refused(words: str, call: Callable, *given: Any, **named: Any) -> None:
-    """Check that a call is refused in one line with these words, or with what this pattern matches."""
+def refused(words: str, call: Callable, *given: Any, **named: Any) -> InputError:
+    """Check that a call is refused in one line with these words, or with what this pattern matches; the error."""
     with pytest.raises(InputError) as error:
         call(*given, **named)
     said = str(error.value)
     assert "\n" not in said and (words in said or re.search(words, said)), said
+    return error.value

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.datasets import dump_svmlight_file, load_breast_cancer, load_digits
 from sklearn.decomposition import PCA
 
@@ -128,9 +129,8 @@ def test_a_pickle_and_what_is_too_large_packed_or_unpacked_are_refused(tmp_path,
     refused(words, make_target, "logistic", data=str(tmp_path / "large.npy"))
     monkeypatch.setattr(data_files, "MOST_BYTES", 1000)
     (tmp_path / "small.csv.gz").write_bytes(gzip.compress(b"1,2,0\n3,4,1\n" * 1000))
-    refused(
-        "unpacks to more than 1,000 bytes", make_target, "logistic", data=str(tmp_path / "small.csv.gz"), num_data=1
-    )
+    words, small = "unpacks to more than 1,000 bytes", str(tmp_path / "small.csv.gz")
+    refused(words, make_target, "logistic", data=small, num_data=1)
 
 
 def test_softmax_has_the_density_and_the_classes_of_its_formula():
@@ -158,14 +158,11 @@ SMALL = {"num_rows": 30}
 
 
 def test_the_rows_are_scikit_learns_and_keep_the_shares_of_the_classes():
-    target, songs_table = make_target("gp_classification", num_rows=90, columns=9), load_breast_cancer()
+    target, cancer = make_target("gp_classification", num_rows=90, columns=9), load_breast_cancer()
     assert target.data is None and target.dim == 10 and "gradient" not in target.offers
     assert target.feature_names[:3] == ("radius", "texture", "area")
     np.testing.assert_allclose([target.features.mean(axis=0), target.features.std(axis=0) - 1], 0, atol=1e-9)
-    malignant, texture = (
-        songs_table.target == 0,
-        (songs_table.data[:, 1] - songs_table.data[:, 1].mean()) / songs_table.data[:, 1].std(),
-    )
+    malignant, texture = cancer.target == 0, stats.zscore(cancer.data[:, 1])
     assert (target.classes == 1).sum() == round(90 * malignant.mean())
     ours = target.features[target.classes == 1, 1].mean()
     assert abs(ours - texture[malignant].mean()) < 0.5, "class 1 is malignant"
@@ -212,39 +209,30 @@ def test_gp_classification_finds_a_gaussian_by_chains_and_two_unknowns_on_a_grid
 GLASS_TYPES = np.random.default_rng(3).choice([1, 2, 3, 5, 6, 7], size=60)  # 1 to 3 windows, 5 to 7 others
 
 
-def glass():
-    x = np.random.default_rng(4).standard_normal((60, 9)) + (GLASS_TYPES > 4)[:, None]
-    return np.column_stack([np.arange(1, 61), x, GLASS_TYPES])
-
-
 @pytest.mark.filterwarnings("ignore::pmdviz.errors.InputWarning")
 def test_the_files_of_glass_and_of_susy(tmp_path):
-    songs_table = glass()
-    given = {
-        "data": str(written(tmp_path / "glass.data", songs_table)),
-        "columns": 9,
-        "num_rows": 40,
-        "free_scale": False,
-    }
+    x = np.random.default_rng(4).standard_normal((60, 9)) + (GLASS_TYPES > 4)[:, None]
+    rows = np.column_stack([np.arange(1, 61), x, GLASS_TYPES])
+    given = {"data": str(written(tmp_path / "glass.data", rows)), "columns": 9, "num_rows": 40, "free_scale": False}
     target = make_target("gp_classification", class_above=4, **given)
     assert target.dim == 9 and target.feature_names[0] == "column 2", "the first column numbers the rows"
-    assert (target.classes == 1).sum() == round(40 * (songs_table[:, -1] > 4).mean())
-    first = songs_table[np.random.default_rng(0).permutation(60)[0], 1:-1]  # the first of its class, which comes first
+    assert (target.classes == 1).sum() == round(40 * (GLASS_TYPES > 4).mean())
+    first = np.random.default_rng(0).permutation(60)[0]  # the first of its class, which comes first
     kept = make_target("gp_classification", class_above=4, **{**given, "num_rows": 60})
-    np.testing.assert_allclose(
-        kept.features[0], ((first - songs_table[:, 1:-1].mean(axis=0)) / songs_table[:, 1:-1].std(axis=0))
-    )
+    np.testing.assert_allclose(kept.features[0], stats.zscore(rows[:, 1:-1])[first])
     words = "are of one class: class 1 is above class_above = 0.5, .* between 1 and 7"
     refused(words, make_target, "gp_classification", **given)
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 50)
     rows = np.column_stack([y, rng.standard_normal((50, 18)) + y[:, None]])
     np.savetxt(tmp_path / "SUSY.csv.gz", rows, delimiter=",", fmt="%.18e")  # the class too, as in the file itself
-    given = {"data": str(tmp_path / "SUSY.csv.gz"), "columns": 18, "num_rows": 50}
-    target = make_target("gp_classification", free_scale=False, **given)
-    assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
-    one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
-    assert (one > other).all()
+    np.save(tmp_path / "SUSY.npy", rows)  # whose columns have no names
+    for name in ("SUSY.csv.gz", "SUSY.npy"):
+        given = {"data": str(tmp_path / name), "columns": 18, "num_rows": 50, "free_scale": False}
+        target = make_target("gp_classification", **given)
+        assert target.dim == 18 and (target.classes == 1).sum() == y.sum()
+        one, other = (target.features[target.classes == sign].mean(axis=0) for sign in (1, -1))
+        assert (one > other).all()
 
 
 def songs_table(n=50, seed=0):

@@ -11,7 +11,7 @@ import pmdviz
 from pmdviz.cli.main import main
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError, TargetError
+from pmdviz.errors import TargetError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lab.links import read
 from pmdviz.serve import server
@@ -40,25 +40,11 @@ def sample_prior(rng, m, dim=1):
     return rng.standard_normal((m, dim))
 
 
-PARTS = dict(
-    log_prior=log_prior, log_likelihood=log_likelihood, sample_prior=sample_prior, data=DATA, dim=1, name="dose"
-)
+PARTS = {"log_prior": log_prior, "log_likelihood": log_likelihood, "sample_prior": sample_prior, "data": DATA}
 
 
 def custom(**parts):
-    return pmdviz.custom_target(**{**PARTS, **parts})
-
-
-def test_it_agrees_with_the_built_in_gaussian_in_every_particular():
-    twin = make_target("gaussian", dim=1, num_data=30, sigma_x=1.0)
-    mine = custom(data=twin.data[:, 0], grad_log_prior=lambda t: -t, grad_log_likelihood=slope)
-    theta = np.linspace(-1, 2, 7)[:, None]
-    for name, rows in (("log_joint", slice(None)), ("log_joint", slice(4)), ("grad_log_joint", slice(4))):
-        found, expected = (getattr(each, name)(theta, each.data[rows]) for each in (mine, twin))
-        np.testing.assert_allclose(found, expected, rtol=1e-12)
-    np.testing.assert_allclose(mine.exact.mean, twin.exact.mean, rtol=1e-6)
-    np.testing.assert_allclose(mine.exact.cov, twin.exact.cov, rtol=1e-4)
-    np.testing.assert_allclose(mine.exact.log_density(theta), twin.exact.log_density(theta), atol=1e-6)
+    return pmdviz.custom_target(**{**PARTS, "dim": 1, "name": "dose", **parts})
 
 
 def test_a_run_from_end_to_end():
@@ -87,7 +73,6 @@ WRONG = [
     ({"name": 5}, "got 5"),
     ({"name": "mixture"}, "'mixture' is the name of a built-in target"),
     ({"dim": 0}, "dim must be a whole number from 1 to 1,000; got 0"),
-    ({"dim": True}, "got True"),
     ({"data": []}, "data must be an array with at least one row"),
     ({"data": 5.0}, "data must be an array with at least one row"),
     ({"data": [[1, 2], [3]]}, "rows of equal length"),
@@ -245,11 +230,11 @@ def vandal(theta, batch):
 
 def test_a_density_that_cannot_be_summed_and_a_box_without_any_of_the_posterior_are_named():
     mine = custom(log_likelihood=lambda t, batch: np.where(t[:, 0] < -3.5, np.nan, log_likelihood(t, batch)))
-    with pytest.raises(TargetError, match="is nan at theta = .*, where the exact posterior is computed"):
-        mine.exact  # noqa: B018
-    mine = custom(log_likelihood=lambda t, b: np.where(t[:, 0] > 5, -np.inf, log_likelihood(t, b)), bounds=[(6, 7)])
-    with pytest.raises(TargetError, match="give bounds that hold the posterior"):
-        mine.exact  # noqa: B018
+    none = custom(log_likelihood=lambda t, b: np.where(t[:, 0] > 5, -np.inf, log_likelihood(t, b)), bounds=[(6, 7)])
+    words = "is nan at theta = .*, where the exact posterior is computed", "give bounds that hold the posterior"
+    for target, said in zip((mine, none), words, strict=True):
+        with pytest.raises(TargetError, match=said):
+            target.exact  # noqa: B018
 
 
 GRADIENTS = {
@@ -456,9 +441,8 @@ def test_a_link_and_a_file_open_where_it_is_offered_and_another_of_its_name_is_n
     with monkeypatch.context() as patch:
         patch.setenv(custom_targets.VARIABLE, "")
         for opened in ({"run": [text]}, {"race": [race_text]}):
-            with pytest.raises(InputError) as error:
-                read(opened)
-            assert error.value.on_page.startswith("this run needs the model 'heights', which is not offered here")
+            said = refused("", read, opened).on_page
+            assert said.startswith("this run needs the model 'heights', which is not offered here")
         for shared in (recipe, race):
             refused("a link cannot hold your own target 'heights'", shared.to_link)
     other = sys.modules["own_models"].heights()
@@ -514,6 +498,8 @@ def test_the_averaged_gradient_is_a_mean_of_plain_ones(name, options, groups):
         for way in (target.block_gradient, super(type(target), target).block_gradient):
             found = way(Block("", tuple(group)), own[:, group], others, {})
             np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+            far = way(Block("", tuple(group)), 300 * own[:, group], 300 * others, {}) if name == "logistic" else found
+            assert np.isfinite(far).all(), "where e^-a e^-b is beyond all numbers"
 
 
 def test_blocks_hold_every_coordinate_once_and_are_named_after_them():
@@ -531,11 +517,7 @@ def test_blocks_hold_every_coordinate_once_and_are_named_after_them():
 
 
 def test_the_correlated_gaussian_is_what_it_says():
-    target = make_target("correlated_gaussian", dim=5, correlation=-0.6)
-    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)]
-    expected = np.eye(5)
+    target, expected = make_target("correlated_gaussian", dim=5, correlation=-0.6), np.eye(5)
     expected[[0, 1, 2, 3], [1, 0, 3, 2]] = -0.6
     np.testing.assert_allclose(target.exact.cov, expected, atol=1e-12)
-    assert target.exact.log_z == 0.0
-    for bad in (-1.0, 1.0):
-        refused("correlation must be", make_target, "correlated_gaussian", correlation=bad)
+    assert [block.coordinates for block in target.blocks] == [(0, 1), (2, 3), (4,)] and target.exact.log_z == 0.0

@@ -12,7 +12,7 @@ from pmdviz.targets import make_target
 from pmdviz.targets.discrete import TABLES
 from pmdviz.targets.enumeration import Enumeration, HiddenEnumeration, TransferMatrix, chains_disagree
 from pmdviz.targets.exact import DrawsReference
-from pmdviz.targets.topics import NUM_TEST, bars
+from pmdviz.targets.topics import NUM_TEST
 from tests.support.tables import looped, refused
 from tests.support.topics import tokens_of
 
@@ -114,38 +114,25 @@ def test_weights_of_one_s_own_are_divided_by_their_sum():
     target = make_target("categorical", table="own", weight_2=0, weight_4=6)
     assert target.space.values == (1.0, 3.0, 4.0, 5.0)
     np.testing.assert_allclose(target.probabilities, np.array([1, 1, 6, 1]) / 9)
-    refused(
-        "above 0 for at least two", make_target, "categorical", table="own", **{f"weight_{k}": 0 for k in range(1, 5)}
-    )
+    none = {f"weight_{k}": 0 for k in range(1, 5)}
+    refused("above 0 for at least two", make_target, "categorical", table="own", **none)
 
 
-LDAC = "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n"
-
-
-def test_bars_are_the_rows_and_columns_of_an_image():
-    images = bars(3).reshape(6, 3, 3)
-    np.testing.assert_allclose(images.sum(axis=(1, 2)), 1)
-    for k in range(3):
-        assert (images[k, k] == 1 / 3).all() and (images[3 + k, :, k] == 1 / 3).all()
-
-
-def test_a_drawn_corpus_has_the_lengths_and_the_words_it_is_said_to():
+def test_words_of_a_drawn_corpus_follow_its_topics_and_belong_together():
     target = make_target("topics", num_data=4000, length=30, num_topics=3, data="model", vocabulary=6, beta=0.5)
-    assert [len(words) for words in tokens_of(target)] == [30] * 4000
-    assert len(target.test_data) == NUM_TEST and (np.diff(target.test_data[:, [0, 2]], axis=1) > 0).all()
-    corpus = target.corpus
-    halves = [[corpus.counts[a:b].sum() for a, b in ((r[0], r[1]), (r[1], r[2]))] for r in target.test_data]
-    assert np.array_equal(halves, [[15, 15]] * NUM_TEST)
     found = np.bincount(np.concatenate(tokens_of(target)), minlength=6) / (4000 * 30)
     assert np.abs(found - target.true_topics.mean(axis=0)).max() < 4.5 * np.sqrt(0.25 / 4000)
     first = np.array([np.mean(words == words[0]) for words in tokens_of(target)])
-    assert first.mean() > (found**2).sum() + 1 / 30 + 0.02, "words of a document belong together"
+    assert first.mean() > (found**2).sum() + 1 / 30 + 0.02
 
 
 def test_the_unigram_entropy_is_of_the_held_out_words_which_are_not_learnt_from():
-    target = make_target("topics", num_data=50)
+    target = make_target("topics", num_data=50, length=30)
+    assert len(target.test_data) == NUM_TEST and {len(words) for words in tokens_of(target)} == {30}
     assert target.test_data[:, 0].min() >= target.data[:, 2].max()
     corpus, o = target.corpus, target.options
+    halves = [[corpus.counts[a:b].sum(), corpus.counts[b:c].sum()] for a, b, c in target.test_data]
+    assert halves == [[15, 15]] * NUM_TEST
     seen = np.bincount(np.concatenate(tokens_of(target)), minlength=25) + o.beta
     words = np.concatenate([np.repeat(corpus.words[a:b], corpus.counts[a:b]) for _, a, b in target.test_data])
     assert target.unigram_nats == pytest.approx(-np.log(seen / seen.sum())[words].mean())
@@ -157,7 +144,7 @@ def test_files_of_both_kinds_hold_the_same_corpus(tmp_path):
     lines = [",".join(f"word{k}" for k in range(8)), *(",".join(map(str, row)) for row in table)]
     texts = {
         "corpus.csv": "\n".join(lines),
-        "corpus.ldac": LDAC,
+        "corpus.ldac": "3 0:2 4:1 7:3\n2 1:1 2:2\n1 3:4\n2 0:1 7:2\n",
         "corpus.tokens": "\n".join(f"name{k}" for k in range(8)),
     }
     for name, text in texts.items():

@@ -104,9 +104,7 @@ def test_the_gradient_of_weights_is_of_a_batch_scaled_to_all_data_and_scores_are
     np.testing.assert_allclose(found, joint[:, :-1])
     residual = (batch[:, -1] - target.row_mean(theta, batch)) / target.unit[-1]
     np.testing.assert_allclose(misfit, 4 * (residual**2).sum(axis=1))
-    target, binary = (
-        make_target("regression_net", num_data=40, hidden=3, response=kind) for kind in ("real", "binary")
-    )
+    binary = make_target("regression_net", num_data=40, hidden=3, response="binary")
     weights, rows = target.first_weights(np.random.default_rng(0), 1), target.validation_data
     each = target.row_log_likelihood(target.with_noise(weights, np.array([0.3])), rows)
     assert target.validation_score(weights[0], 0.3) == pytest.approx(-each.mean())
@@ -117,15 +115,14 @@ def test_the_gradient_of_weights_is_of_a_batch_scaled_to_all_data_and_scores_are
 
 def test_the_rows_are_three_parts_and_follow_their_functions():
     target = make_target("regression_net", num_data=500, data_seed=3)
-    simulated = make_target("regression_net", data="simulated", num_data=4000)
     assert [len(part) for part in (target.data, target.validation_data, target.test_data)] == [500, 200, 200]
     x, y = target.data.T
     assert not ((x > GAP[0]) & (x < GAP[1])).any() and x.min() < -1.9 and x.max() > 1.9
     assert (y - curve(x[:, None])).std() == pytest.approx(0.15, abs=0.02)
+    simulated = make_target("regression_net", data="simulated", num_data=4000)
     x, y = simulated.data[:, :-1], simulated.data[:, -1]
     assert (y - mean_outcome(x)).var() == pytest.approx(1, abs=0.07)
     assert np.corrcoef(x.T)[0, :3] == pytest.approx([1, 0.5, 0.25], abs=0.06)
-    assert simulated.dim == 862 and simulated.shape.sizes == (20, 20, 20, 1)
     x = np.arange(1.0, 21.0)[None] / 10  # the published mean of an outcome, term by term
     expected = 5 + 1 + 10 / 1.04 + 5 * 0.12 + 0.8 + 5 * 0.16 + 2.5 + 1.2 + 10 / 1.49 + 5 * 0.72 + 5 * 0.81 + 5
     assert mean_outcome(x)[0] == pytest.approx(expected)

@@ -68,7 +68,6 @@ def test_the_best_qs_of_mean_and_variance_and_the_gradient_are_averages_over_the
 
     for mu in (-2.0, 0.5, 3.0):
         assert average(mu) - average(0.0) == pytest.approx(q.logpdf(mu) - q.logpdf(0), rel=1e-8)
-    target, particles, closed = given
     shape, scale = target.closed_form(target.blocks[1], particles, closed)
 
     def average(s2):  # of s2, not of its log
@@ -78,7 +77,6 @@ def test_the_best_qs_of_mean_and_variance_and_the_gradient_are_averages_over_the
     q = stats.invgamma(shape, scale=scale)
     for s2 in (0.1, 2.0):
         assert average(s2) - average(0.5) == pytest.approx(q.logpdf(s2) - q.logpdf(0.5), rel=1e-8)
-    target, particles, closed = given
     parts = at_nodes(particles, closed, np.log(closed["σ²"][1] / closed["σ²"][0]))
     expected = sum(share * target.grad_log_joint(at)[:, 2:] for share, at in parts)
     found = target.block_gradient(target.blocks[2], particles[:, 2:], particles[:10], closed)
