@@ -3,9 +3,10 @@
     log w <- log w + (β_t - β_{t-1}) log p(X | θ),   θ <- a move that leaves p(θ) p(X | θ)^β_t invariant
 
 from draws from the prior, at β_0 = 0, to β_T = 1. The weight comes first, at the place before the move. `Ladder.step`
-makes the weights; the methods differ in the move. HAIS (Sohl-Dickstein, Culpepper 2012) keeps a part of the momentum:
-p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog steps (`leapt`), accepted with probability min(1, exp(-ΔH)); a
-refused trajectory keeps its θ and turns p round, which makes the move of (θ, p) reversible.
+makes the weights; the methods differ in the move. HAIS (Sohl-Dickstein, Culpepper 2012) keeps a part of the momentum p,
+here in units of the prior's sds s, that is with mass 1/s^2: p <- sqrt(1 - γ) p + sqrt(γ) N(0, I), then leapfrog steps
+(`leapt`), accepted with probability min(1, exp(-ΔH)). A refused trajectory keeps its θ and turns p round, without which
+the density of (θ, p) would not stay invariant.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from pmdviz.targets.space import Discrete
 
 REACH = 1e6  # prior sds: a trajectory beyond that has diverged
 CHANGES = 64  # single changes of a move on discrete states, at most
-WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted
+WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted; gradient: MALA and leapfrog alike
 
 
 class Walkers(NamedTuple):
@@ -39,7 +40,7 @@ class Walkers(NamedTuple):
     log_prior: Array  # (n,)
     log_likelihood: Array  # (n,) scaled by N/B
     grad_prior: Array  # (n, d); (0, d) without gradient
-    grad_likelihood: Array  # (n, d)
+    grad_likelihood: Array  # (n, d) scaled by N/B
 
 
 class Rung(NamedTuple):
@@ -75,7 +76,8 @@ def asked(walkers: Walkers, target: Target, batch: Array, gradient: bool) -> tup
     if not gradient:
         return walkers, Cost(B, B * n)
     joint, prior = checked_gradient(target, walkers.points, batch), target.grad_log_prior(walkers.points)
-    return walkers._replace(grad_prior=prior, grad_likelihood=joint - prior), Cost(2 * B, B * n, B * n)
+    likelihood = joint - prior  # the joint one has N/B in it
+    return walkers._replace(grad_prior=prior, grad_likelihood=likelihood), Cost(2 * B, B * n, B * n)
 
 
 def moved(rng: Rng, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Moved:
@@ -96,11 +98,12 @@ def leapt(rng: Rng, walkers: Walkers, at: Rung, leaps: int, kept: float) -> Move
     start = walkers._replace(momenta=momenta)
     end, alive, gradients = _trajectories(start, at, leaps)
     end, likelihoods = _valued(end, at, alive)
-    gained = at.log_density(end) - finite(at.log_density(start)) + 0.5 * ((momenta**2).sum(1) - (end.momenta**2).sum(1))
+    kinetic = 0.5 * ((end.momenta**2).sum(1) - (momenta**2).sum(1))
+    minus_delta_h = at.log_density(end) - finite(at.log_density(start)) - kinetic
     back = start._replace(momenta=-momenta)
     B = len(at.batch)
     calls = (likelihoods > 0) + sum(number > 0 for number in gradients)
-    return _chosen(back, end, log_u < gained, Cost(B * calls, B * likelihoods, B * sum(gradients)))
+    return _chosen(back, end, log_u < minus_delta_h, Cost(B * calls, B * likelihoods, B * sum(gradients)))
 
 
 def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, Array, list[int]]:
@@ -324,9 +327,11 @@ class Ladder(weighting.SmoothedMethod):
             state = turned(rng, state, target, knobs)
         way = -1 if state.returning else 1
         beta, ess = float(state.rungs[state.rung + way]), effective_sample_size(state.log_weights)
-        walkers, asked = self.known_at(state, target, batch)
+        walkers, cost_here = self.known_at(state, target, batch)
         gained = self.gained(state, beta, walkers.log_likelihood)  # at their places before the move
-        before, tuned = state, state.time_steps[state.rung + way] if state.returning else state.time_step
+        before, tuned = state, state.time_step
+        if state.returning:  # the way back repeats the steps of the way up
+            tuned = state.time_steps[state.rung + way]
         pilots = len(walkers.points) - len(state.log_weights)
         at = Rung(target, batch, beta, tuned * (1 + JITTER * (2 * rng.random() - 1)), pilots)
         after, accepted, cost = self.move(rng, walkers, at, knobs)
@@ -338,7 +343,7 @@ class Ladder(weighting.SmoothedMethod):
         scalars |= {"step_size": at.step} if "reals" in target.offers else {}
         numbers = self.numbers(before, state, target, batch) if terms else {}
         words = _words(state, accepted)
-        return state, StepInfo(total(asked, cost), words, scalars=scalars, terms=terms, numbers=numbers)
+        return state, StepInfo(total(cost_here, cost), words, scalars=scalars, terms=terms, numbers=numbers)
 
     def numbers(self, before: LadderState, after: LadderState, target: Target, batch: Array) -> dict[str, float]:
         """The symbols in what a step to the next rung adds to the log-weights."""
@@ -346,6 +351,7 @@ class Ladder(weighting.SmoothedMethod):
 
     def known_at(self, state: LadderState, target: Target, batch: Array) -> tuple[Walkers, Cost]:
         """The walkers with what the step needs: asked for in the first step, carried along later."""
+        # `leapt` carries values and gradients along, in all but the first step of each way.
         known = state.iteration > 0 and (not state.returning or state.rung < len(state.log_zs) - 1)
         return (state.walkers, Cost()) if known else asked(state.walkers, target, batch, self.by_gradient(target))
 
@@ -399,7 +405,7 @@ def reweighted(state: LadderState, gained: Array, beta: float, way: int, batch: 
         return state._replace(back_log_weights=back, back_log_z=log_z)
     raised = state.log_weights + gained[: len(state.log_weights)]
     log_zs = state.log_zs.copy()
-    log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))
+    log_zs[rung] = log_zs[rung - 1] + float(np.logaddexp.reduce(raised))  # the log of their mean growth
     return state._replace(log_weights=weighting.normalised(raised, state.particles, batch), log_zs=log_zs)
 
 

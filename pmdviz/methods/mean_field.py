@@ -2,10 +2,10 @@
 
     θ_b <- θ_b + (h_b/2) mean_k grad_b log p(θ_b, θ_-b^(k), X) + sqrt(h_b) N(0, I)      (Algorithm 1, Eq. 9)
 
-one block b after the other, with particles k of all other blocks; h_b is h times the block's pace, which is 1 but on
-stochastic_volatility (`Block.paces`). In `PMFVB.step`: the other blocks' particles (`others_of`), the mean gradient,
-the Langevin step (`move`), and the lower bound that says when to stop. `PMFVBNN` moves a random block of the weights of
-every net against the mean net (Algorithm 2).
+one block b after the other, with particles k of all other blocks and all data; h_b is h = h_0 / t^kappa (kappa is 0
+unless set) times the block's pace, which is 1 but on stochastic_volatility (`Block.paces`). In `PMFVB.step`: the other
+blocks' particles (`others_of`), the mean gradient, the Langevin step (`move`), and the lower bound that says when to
+stop. `PMFVBNN` moves a random block of the weights of every net against the mean net (Algorithm 2).
 """
 
 from collections.abc import Mapping, Sequence
@@ -109,8 +109,8 @@ class PMFVB(Method):
     scalars = (optimisers.STEP_SIZE, Scalar("stopping_bound", "lower bound (stopping only)", "nats"))
 
     update = optimisers.move_update(
-        Term("drift", "drift", "h/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)"),
-        Term("noise", "noise", "+ √h ξ"),
+        Term("drift", "drift", "h_b/2 mean_k ∇_b log p(θ_b, θ_{−b}^{(k)}, X)"),
+        Term("noise", "noise", "+ √h_b ξ"),
         Term("redrawn", "closed form", "+ (θ_b^{new} − θ_b)"),
     )
 
@@ -134,17 +134,19 @@ class PMFVB(Method):
 
     def step(self, rng: Rng, state: PMFVBState, target: Target, batch: Array, knobs: PMFVBKnobs) -> Stepped:
         """All blocks once, each given what the ones before it have come to."""
-        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target)  # the noise parts copies
+        # Where the knob m has been turned: a random subset, or plain copies, which the noise of the move separates.
+        state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target)
         t, particles, closed = state.iteration + 1, state.particles.copy(), dict(state.closed)
         h, blocks = optimisers.step_size(t, knobs.step_size, knobs.kappa), blocks_of(target, knobs)
         averaged, pulls = 0, []
         for block in blocks:
             columns = block.columns
-            if block.closed:
+            if block.closed:  # the parameters of its best q given the others, then fresh draws of it
                 closed[block.name] = target.closed_form(block, particles, closed)
                 particles[:, columns] = target.closed_draws(block, closed[block.name], rng, len(particles))
                 continue
             others, own = others_of(rng, particles, block, blocks, knobs), particles[:, columns]
+            # (m, k): the mean over the rows of `others`; closed blocks enter by their exact expectations.
             gradient = checked(target.block_gradient(block, own, others, closed), target, batch)
             averaged += len(others)
             steps = h * block.paces
@@ -159,7 +161,8 @@ class PMFVB(Method):
         cost = Cost(len(batch), evaluated * bounded, evaluated * averaged)
         scalars = {"step_size": h, "stopping_bound": float(state.bounds[-1])}
         terms = ComputedTerms(lambda: terms_of(before, particles, pulls))
-        return state, StepInfo(cost, words, scalars=scalars, terms=terms, parents=rows, numbers={"h": h})
+        numbers = {"h_b": h} if all((block.paces == 1).all() for block in blocks) else {}
+        return state, StepInfo(cost, words, scalars=scalars, terms=terms, parents=rows, numbers=numbers)
 
     def density(self, state: PMFVBState, knobs: PMFVBKnobs, target: Target) -> ProductDensity:
         """The product of a KDE of every block; of many coordinates with a diagonal kernel."""
@@ -262,7 +265,7 @@ class PMFVBNNKnobs(BatchKnobs, weighting.SmoothingKnobs):
     drift: The mean gradient is divided by the root of v, where v is their variance or standard deviation. Adam-SGLD has
         the variance; the paper prints the standard deviation, whose root is then taken.
     drift_scale: The adaptive drift is a times the mean gradient over the root of v. The paper has a = 100 for N =
-        100,000.
+        100,000; the defaults are ours.
     memory: Fraction of the running mean gradient that a step keeps.
     square_memory: Fraction of the running spread v of the particles' gradients that a step keeps.
     damping: Added to v under the root.
@@ -297,7 +300,7 @@ class PMFVBNNState(NamedTuple):
     scale_rates: Array  # (d_w,) of q(tau_j), inverse gamma
     first: Array  # (d_w,) m, running mean of the gradients
     second: Array  # (d_w,) v, running spread of them over the particles
-    misfit: float  # running sum of squares over all N rows
+    misfit: float  # running sum of squares over all N rows; of classes it is unused
     iteration: int
     score: float  # of the mean particle on validation rows, nats per row; NaN before it is known
     flat_score: float  # of a constant
@@ -347,13 +350,13 @@ class PMFVBNN(BatchMethod, weighting.SmoothedMethod):
 
     def init(self, rng: Rng, target: Target, knobs: PMFVBNNKnobs) -> PMFVBNNState:
         """A little noise around one common draw, or a draw each; s2 as if nothing were explained, that is 1."""
-        m, d = knobs.num_particles, target.num_weights
+        m, d_w = knobs.num_particles, target.num_weights
         if knobs.start == "common":
-            weights = target.first_weights(rng, 1) + SPREAD * rng.standard_normal((m, d))
+            weights = target.first_weights(rng, 1) + SPREAD * rng.standard_normal((m, d_w))
         else:
             weights = target.first_weights(rng, m)
-        particles, misfit = target.with_noise(weights, np.ones(m)), float(target.num_data)
-        arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d), np.zeros(d)
+        particles, misfit = target.with_noise(weights, np.ones(m)), float(target.num_data)  # y has variance 1
+        arrays = particles, weighting.equal(m), rates_of(weights, target), np.zeros(d_w), np.zeros(d_w)
         return PMFVBNNState(*arrays, misfit, 0, np.nan, target.flat_score, np.inf, 0)
 
     def step(self, rng: Rng, state: PMFVBNNState, target: Target, batch: Array, knobs: PMFVBNNKnobs) -> Stepped:
@@ -367,19 +370,20 @@ class PMFVBNN(BatchMethod, weighting.SmoothedMethod):
         points = np.repeat(weights.mean(axis=0)[None], len(weights), axis=0)
         np.put_along_axis(points, chosen, own, axis=1)
         precision = noise_precision(state.misfit, target)
-        likelihood, _ = target.weight_gradient(points, batch, precision)
+        likelihood, _ = target.weight_gradient(points, batch, precision)  # N/B times the batch's gradient
         push = a * state.first / np.sqrt(state.second + knobs.damping)
         slopes, pull = {"prior": -ridge * points, "likelihood": likelihood}, likelihood - ridge * points + push
         noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
         weighting.check_reach(moved, target, knobs.step_size, batch)
+        # At each particle's own weights, as Algorithm 2 has its second gradient; N/B times the batch's squares, (M,).
         after_move, misfit = target.weight_gradient(moved, batch, precision)
         first, second = moments(state, after_move - ridge * moved, knobs)
         running = KEPT * state.misfit + (1 - KEPT) * float(misfit.mean())
         particles = target.with_noise(moved, noise_draws(rng, running, target, len(moved)))
-        arrays = particles, state.log_weights, rates_of(moved, target), first, second
-        after = validated(PMFVBNNState(*arrays, running, t, *state[7:]), target)
+        after = state._replace(particles=particles, scale_rates=rates_of(moved, target), first=first, second=second)
+        after = validated(after._replace(misfit=running, iteration=t), target)
         slopes["push"] = np.broadcast_to(push, moved.shape)
         terms = ComputedTerms(lambda: net_terms(state.particles, particles, chosen, h, slopes, noise))
         numbers = {"h": h, "N/B": target.num_data / len(batch), "a": a}

@@ -4,7 +4,9 @@
     log w <- (1-γ) log w + γ [log p(θ) + (N/B) sum log p(x | θ) - log q~(θ)]            (`mirror_step`)
 
 for particles θ that were drawn from q~. In `PMD.step`: new particles where few still count (`rejuvenate`), the batch's
-log likelihood, the step size γ (`scheduled`), the log-weights, and the weighted kernel density estimate as q_{t+1}.
+log likelihood, the step size γ (`scheduled`), and the log-weights. q_{t+1} is their kernel density estimate, which
+`SmoothedMethod.density` makes for a picture or a rejuvenation: one kernel shape for each cluster, its width by leaving
+one out unless `SmoothingKnobs` say otherwise.
 """
 
 from __future__ import annotations
@@ -35,7 +37,7 @@ class PMDState(NamedTuple):
     log_proposal: Array  # (m,) log density the particles were drawn from, nats
     log_prior: Array  # (m,) nats
     rest_rows: Array  # the rows of a warm start's batch that a limited step has left to be applied; none otherwise
-    each: int  # of how many candidates every one of the particles was chosen
+    each: int  # of how many candidates every one was chosen: evenly spread particles get a narrower kernel
     warm_iterations: int  # steps of the warm start's pass; 0 without one
     iteration: int = 0
     drawn_at: int = 1  # t of the step that the particles were drawn for
@@ -87,7 +89,7 @@ class PMDKnobs(optimisers.DecayingKnobs, BatchKnobs, weighting.SmoothingKnobs):
     policy: When new particles are drawn from the density estimate. Never: weighted particles. Every step: Algorithm 1
         of the paper, if new particles are independent, resampling is multinomial, batches are drawn with replacement
         and steps are not limited. When ESS is low: only when too few particles carry the weight.
-    until: Last step t₀ at which new particles are drawn, or at which m is still small.
+    until: Last step t₀ after which new particles are drawn, or at which m is still small.
     ess_threshold: Rejuvenate when the effective sample size is below τ m.
     draws: How new particles are drawn, and the first ones at a restart. Evenly spread: 16 candidates per particle,
         thinned to one in every cell of a k-d tree. Independent: at random from the kernels, as in the paper.
@@ -177,9 +179,9 @@ def mirror_step(state: PMDState, gamma: float, scaled_log_likelihood: Array, sha
     From Eq. 2 with q_t ∝ w · proposal. A particle of weight 0 keeps it, as 0^(1-γ) does for γ < 1. With a `share` above
     0 γ is at most what leaves that share of the effective sample size.
     """
-    pull = state.log_prior + scaled_log_likelihood - state.log_proposal
+    pull = state.log_prior + scaled_log_likelihood - state.log_proposal  # γ (pull - log w) is what log w gains
     size = limit(state.log_weights, pull - _finite(state.log_weights), gamma, share)
-    kept = (1 - size) * state.log_weights if size < 1 else 0.0
+    kept = (1 - size) * state.log_weights if size < 1 else 0.0  # 0 times -inf would be NaN
     return Step(kept + size * pull, size, gamma)
 
 
@@ -248,6 +250,7 @@ def _due(state: PMDState, ess: float, knobs: PMDKnobs) -> str:
     m = len(state.particles)
     if knobs.policy == "always" and state.iteration > 0:
         return "at every step"
+    # What the paper draws at the end of step t₀ is drawn before step t₀ + 1.
     if knobs.policy == "until" and state.iteration > 0 and state.next_step <= knobs.until + 1:
         return f"at every step until {knobs.until:,}"
     if knobs.policy == "ess" and weighting.ess_below(ess, knobs.ess_threshold, m):
@@ -260,6 +263,7 @@ def rejuvenate(rng: Rng, state: PMDState, density: Smoothed, target: Target, kno
     t = state.next_step
     m = wanted_particles(t, knobs)
     particles, parents = weighting.children(rng, density, m, knobs.draws, knobs.resampler)
+    # The density of one draw, also of evenly spread ones: thinning leaves the law of each as it is.
     log_proposal = density.log_density(particles, single=m >= SINGLE_FROM)
     log_prior = checked_log_prior(target, particles)
     equal, each = weighting.equal(m), weighting.candidates_each(knobs.draws, m, target.dim)
@@ -318,7 +322,7 @@ class PMD(weighting.SmoothedMethod, BatchMethod):
         particles, log_prior = weighting.prior_draws(rng, target, m, knobs.draws)
         warm = -(-target.num_data // WARM_BATCH) if knobs.warm_start else 0
         each, none = weighting.candidates_each(knobs.draws, m, target.dim), target.data_rows[:0].copy()
-        return PMDState(particles, weighting.equal(m), log_prior, log_prior, none, each, warm)
+        return PMDState(particles, weighting.equal(m), log_prior, log_prior, none, each, warm)  # drawn from the prior
 
     def batch_size(self, state: PMDState, knobs: PMDKnobs, num_data: int) -> int:
         """B; in the warm start's pass 10, the last batch of it the rest; none while one is being applied."""
@@ -340,18 +344,18 @@ class PMD(weighting.SmoothedMethod, BatchMethod):
         if reason:
             if ess < state.fewest:
                 state = state._replace(fewest=ess, fewest_at=state.iteration)
-            # While mirror steps are limited the particles still travel, and need the kernel of independent draws.
+            # While mirror steps are limited the particles still travel and need the wider kernel of independent draws.
             travels = state.in_a_row and not state.warming
             source = self.density(state._replace(each=1) if travels else state, knobs, target)
             state, parents = rejuvenate(rng, state, source, target, knobs)
         warm, rows = state.warming, state.rest_rows if state.rest else batch
-        scaled = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
+        log_likelihood = checked_log_likelihood(target, state.particles, rows, state.log_prior > -np.inf)
         if warm:
-            done = bayes_step(state, scaled, knobs.step_limit)
-            parts = {"previous": state.log_weights, "likelihood": done.size * scaled}
+            done = bayes_step(state, log_likelihood, knobs.step_limit)
+            parts = {"previous": state.log_weights, "likelihood": done.size * log_likelihood}
         else:
             gamma = scheduled(state.next_step, knobs, *state.particles.shape)
-            scaled = target.num_data / len(batch) * scaled
+            scaled = target.num_data / len(batch) * log_likelihood
             done = mirror_step(state, gamma, scaled, knobs.step_limit)
             parts = mirror_terms(state, done, scaled)
         log_weights = weighting.normalised(done.log_weights, state.particles, rows)
@@ -394,6 +398,7 @@ class PMD(weighting.SmoothedMethod, BatchMethod):
 def after_step(state: PMDState, done: Step, log_weights: Array, rows: Array, num_data: int) -> PMDState:
     """The state with new weights. It keeps the rest of a batch that a limited Bayes update has not applied yet."""
     warm, kept, rest = state.warming, 1 - done.size, done.wanted - done.size if state.warming else 0.0
+    # Outside a warm start's pass each step leaves (1 - γ) of the share of the start, and of what limited steps added.
     left = state.prior_left - done.size * len(rows) / num_data if warm else kept * state.prior_left
     from_limited = state.from_limited if warm else kept * state.from_limited + done.size * done.limited
     return state._replace(

@@ -2,8 +2,11 @@
 
     y <- y + e phi(y),   log q(y) <- log q(y) - log |det(I + e J(y))|,   log w = log p(y, X) - log q(y)
 
-with phi the Stein force of a few leaders, and J its Jacobian (Algorithm 3). In `SteinIS.step`: the leaders' gradients,
-the move of all points with their log q (`displaced`), and now and then the weights of the followers (`weighted`).
+with phi the Stein force of a few leaders, and J its Jacobian (Algorithm 3). Both are computed with y in units of the
+prior's sds s and gradients times s, which changes no determinant. The kernel's squared width is
+factor med^2 / (2 log(A + 1)) for A leaders with median distance med. All data count in every step. In `SteinIS.step`:
+the leaders' gradients, the move of all points with their log q (`displaced`), and now and then the weights of the
+followers (`weighted`).
 """
 
 from functools import partial
@@ -88,12 +91,12 @@ class SteinISState(NamedTuple):
     points: Array  # (m + P, d) followers and pilots of the present step
     log_q: Array  # (m + P,) nats
     starts: Array  # (m, d) where the followers were drawn
-    folded: Array  # (m,) 1.0 where a step was not one-to-one, else 0.0
+    folded: Array  # (m,) 1.0 where det(I + εJ) was 0 or negative in some step, else 0.0
     log_z: float | None  # log mean of p / q over the followers kept, nats
     kept: int  # the step that they are of
     best: float  # highest ESS so far of those that decide: a share of them
     best_at: int
-    share: float  # their last
+    share: float  # their ESS at the last check
     step: float  # that was made last, in prior variances; 0.0 before the first
     iteration: int
 
@@ -121,13 +124,14 @@ class SteinIS(weighting.SmoothedMethod):
     density: What it was drawn from, stretched by all steps since: where followers are dense each counts for less.
 
     phi is the Stein force of the leaders alone, which move by it too (Algorithm 3; the determinant (0.50)). Followers
-    are independent of one another given the leaders, so with the exact determinant the mean of w over them is an
-    unbiased estimate of Z where every map is one-to-one, q is above 0 where p is, and nothing that decides looks at
-    them: neither the step sizes, shortened (`unfolded`) by the leaders and the pilot group alone, nor the step that is
-    kept. With `stop` "followers" the best of several estimates is chosen by its own weights, and that is biased. To
-    first order log q is off by order ε² per step, and Z-hat is biased. Ratios such as the posterior mean are consistent
-    and no more in any case. That a map is one-to-one is tested at the leaders and pilots (the symmetric part of I + εJ
-    is at least 0.2): this is a test at points, not a proof for all of space.
+    are independent of one another given the leaders, until m changes: then they are resampled together. So with the
+    exact determinant the mean of w over them is an unbiased estimate of Z where every map is one-to-one, q is above 0
+    where p is, and nothing that decides looks at them: neither the step sizes, shortened (`unfolded`) by the leaders
+    and the pilot group alone, nor the step that is kept. With `stop` "followers" the best of several estimates is
+    chosen by its own weights, and that is biased. To first order log q is off by order ε² per step, and Z-hat is
+    biased. Ratios such as the posterior mean are consistent and no more in any case. That a map is one-to-one is
+    tested at the leaders and pilots (the symmetric part of I + εJ is at least 0.2; to first order each entry of its
+    diagonal is): a test at points, not a proof for all of space.
 
     The thesis has KL(q, p) fall forever. That holds of infinitely many leaders. A hundred of them come to rest where
     they feel no force, and the followers do not: they are swept on into knots between the leaders and strings around
@@ -218,7 +222,7 @@ class SteinIS(weighting.SmoothedMethod):
             words = f"{stuck:,} of {m:,} followers never moved: the force of the leaders is 0 where they are"
             return f"{words}; use a larger RBF width factor or more leaders"
         if not known and folded:
-            words = f"{folded:,} of {m:,} followers crossed a fold: a step was not one-to-one there, and log q is wrong"
+            words = f"{folded:,} of {m:,} followers crossed a fold: a step flattened or turned space; log q is wrong"
             return f"{words}; use a smaller step size η"
         return known
 
@@ -255,10 +259,11 @@ def displaced(
     t, m, unit, way = state.iteration + 1, len(state.particles), target.scale, stein.DETERMINANTS[knobs.determinant]
     leaders, num = state.leaders / unit, len(state.log_q)
     h = stein.leaders_width(leaders, knobs.length_scale_factor)
+    # phi (n, d) and J (n, d, d), or its diagonal (n, d) to first order, for n = m + P + A points.
     force, jacobian = way.transport(np.concatenate([state.points / unit, leaders]), leaders, scores * unit, h)
     planned = optimisers.step_size(t, knobs.eta, knobs.kappa)
-    eps = stein.unfolded(way, jacobian[m:], planned)
-    logs, signs = way.logs(jacobian[:num], eps)
+    eps = stein.unfolded(way, jacobian[m:], planned)  # by pilots and leaders alone: no follower decides
+    log_dets, signs = way.logs(jacobian[:num], eps)
     places = np.concatenate([state.points, state.leaders]) + eps * unit * force
     state = state._replace(
         leaders=places[num:],
@@ -266,11 +271,11 @@ def displaced(
         scores=scores,
         step=eps,
         points=places[:num],
-        log_q=state.log_q - logs,
+        log_q=state.log_q - log_dets,
         folded=np.maximum(state.folded, signs[:m] <= 0),
         iteration=t,
     )
-    smallest = float((signs[:m] * np.exp(logs[:m])).min())
+    smallest = float((signs[:m] * np.exp(log_dets[:m])).min())
     scalars = {"step_size": eps, "length_scale": float(np.sqrt(h)), "smallest_stretch": smallest}
     limited = f"step {planned:.3g} → {eps:.3g}: a longer step may not be one-to-one near a leader or pilot"
     return state, Displacement(unit * force[:m], scalars, limited if eps < planned else "")
@@ -288,7 +293,7 @@ def weighted(state: SteinISState, target: Target, batch: Array, knobs: SteinISKn
     log_w = np.where(log_p > -np.inf, log_p - state.log_q, -np.inf)  # log q may be +inf where space was flattened
     share, terms = stein.ess_share(log_w[m:] if state.num_pilots else log_w[:m]), dict[str, Array]()
     better = share > state.best
-    if better or knobs.stop == "last" or state.log_z is None:
+    if better or knobs.stop == "last" or state.log_z is None:  # the first check, or followers just redrawn
         log_weights = weighting.normalised(log_w[:m], state.points, batch)
         terms = weighting.terms(log_weights, target=log_p[:m], density=-state.log_q[:m])
         state = state._replace(log_weights=log_weights, log_z=stein.log_mean(log_w[:m]), kept=state.iteration)

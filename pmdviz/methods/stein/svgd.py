@@ -4,8 +4,10 @@
 
 with k(x, y) = f(|x - y|^2 / h), s the prior's sds, and D the direction by an optimiser: `plain` leaves its argument as
 it is, Adam and AdaGrad divide each coordinate of each particle by the size of the forces so far. At rest phi is 0 at
-every particle, whatever D. In `SVGD.step` this is, line by line: the gradients g_j on a batch and the squared width h
-(`squared_width`), the force phi at every particle (`KERNELS`), D, and the step size e (`decayed`).
+every particle, whatever D. The `formula` of the page has one D for all factors s D(s .). In `SVGD.step` this is, line
+by line: the gradients g_j on a batch and the squared width h (`squared_width`; by default med^2 / log(m + 1), med the
+median distance within a mode), the force phi at every particle (`KERNELS`), D, and the step size
+e_t = min(1, eta / (n_0 + t^kappa)) (`decayed`).
 """
 
 from __future__ import annotations
@@ -64,7 +66,7 @@ class AnnealedFlowKnobs(DecayingKnobs, stein.WidthKnobs):
 
 
 def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
-    """beta of the step after so many: ((1 + floor(iteration / m)) / K)^p, at most 1; 1 without annealing."""
+    """beta of the step after so many: ((1 + floor(iteration / steps_per_temperature)) / K)^p, at most 1; or 1."""
     if knobs.annealing == "off":
         return 1.0
     rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)
@@ -109,8 +111,8 @@ class SVGDState(NamedTuple):
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) equal, logsumexp 0
-    first: Array  # (m, d)
-    second: Array  # (m, d)
+    first: Array  # (m, d) Adam's mean of s phi; unused by the others
+    second: Array  # (m, d) Adam's mean square, or AdaGrad's sum of squares; unused by plain steps
     iteration: int
     h: float  # of the kernel of the last step, in squared units of theta; NaN at the start
 
@@ -137,8 +139,9 @@ class SVGD(SmoothedMethod, BatchMethod):
     kernel's width decides, and so does m / d: under `median` 100 particles on N(0, I) keep 0.90 of the variance for
     d = 10, and 0.58 for d = 100 (Ba et al. 2021).
 
-    Annealed (Han 2019, Algorithm 6): the target is p0^(1 - beta) (p0 L)^beta = p0 L^beta with the prior, or q0, p0, and
-    its score grad log p0 + beta grad log L. Nothing is divided by beta, as is done there for a constant p0.
+    Annealed (Han 2019, Algorithm 6): the target is p0^(1 - beta) (p0 L)^beta = p0 L^beta, where p0 is the prior (q0
+    without data). Its score is grad log p0 + beta grad log L. The thesis divides the step by beta where p0 is constant;
+    this method does not.
     """
 
     name = "svgd"
@@ -159,6 +162,7 @@ class SVGD(SmoothedMethod, BatchMethod):
     def step(self, rng: Rng, state: SVGDState, target: Target, batch: Array, knobs: SVGDKnobs) -> Stepped:
         """One step along the Stein force of a batch."""
         q = partial(self.density, state, knobs, target)
+        # Where the knob m has been turned: a random subset, or copies moved by kernel noise; `rows` says from which.
         state, resize, rows = weighting.resized(rng, state, knobs.num_particles, target, MEMORY, q)
         x, beta, annealed = state.particles, temperature(state.iteration, knobs), knobs.annealing == "on"
         scores = tempered_scores(target, x, batch, beta)
@@ -181,6 +185,7 @@ class SVGD(SmoothedMethod, BatchMethod):
         if known := self.unfinished(state, knobs):
             return known
         m, d = state.particles.shape
+        # From the particles alone (ours), as if they were at rest.
         kept = stein.kept_variance(state.particles, state.h) if knobs.kernel == stein.RBF and m > 1 else 1.0
         if kept < COLLAPSED:
             cure = f"use a wider kernel, or more particles ({m:,} in {d} dimension{'s' * (d > 1)} here)"
@@ -194,10 +199,12 @@ def moved_along(
     """One step along the Stein force of `scores` (m, d): particles and the optimiser's memory, info, h."""
     t, x, h = state.iteration + 1, state.particles, stein.squared_width(state.particles, knobs, target)
     given = x, scores, h, knobs.kernel, weights
-    force = stein.KERNELS[knobs.kernel].force(x, scores, h, weights) * target.scale
+    force = stein.KERNELS[knobs.kernel].force(x, scores, h, weights) * target.scale  # s (d,), the prior's sds
     direction, first, second = optimisers.OPTIMISERS[knobs.optimiser](force, state.first, state.second, t)
-    size, memory = optimisers.decayed(t, knobs), (state.first, second, t)
+    size = optimisers.decayed(t, knobs)
     particles = x + size * target.scale * direction
+    # What the step reports: drive, repulsion and momentum, which add up to the move. They take `first` as it was.
+    memory = (state.first, second, t)
     moved, annealed = float(np.sqrt(((particles - x) ** 2).sum(axis=1).mean())), knobs.annealing == "on"
     scalars = {"step_size": size, "length_scale": float(np.sqrt(h)), "typical_move": moved}
     scalars |= {"temperature": beta} if annealed else {}
@@ -209,7 +216,7 @@ def moved_along(
 
 def tempered_scores(target: Target, particles: Array, batch: Array, beta: float) -> Array:
     """grad log p0 + beta (N/B) sum over the batch of grad log p(x | theta), (m, d)."""
-    scores = checked_gradient(target, particles, batch)
+    scores = checked_gradient(target, particles, batch)  # grad log p0 + (N/B) sum over the batch
     return scores if beta == 1 else beta * scores + (1 - beta) * target.grad_log_prior(particles)
 
 
