@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -444,6 +444,25 @@ class GaussianPrior(Target[Own]):
         self.scale = np.full(self.dim, self.prior_sd)
         reach = float(max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true)))
         self.view_box = ((-reach, reach),) * self.dim
+
+
+class CompiledLikelihood(GaussianPrior[Own]):
+    """A target whose likelihood compiled functions give; its chains make many steps in one compiled call."""
+
+    # log likelihood and gradient, of theta, a batch and `numbers`; the model, of prior precision, N and `numbers`
+    compiled: ClassVar[tuple[Callable[..., Array], Callable[..., Array], Callable[..., tuple]]]
+    numbers: tuple[float, ...] = ()  # of the likelihood, such as sigma_x; set by `build`
+
+    @property
+    def model(self) -> tuple:
+        """For compiled chains."""
+        return self.compiled[2](1 / self.prior_sd**2, float(self.num_data), *self.numbers)
+
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return self.compiled[0](theta, batch, *self.numbers)
+
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return self.compiled[1](theta, batch, *self.numbers)
 
 
 class FairSigns(Target[Own]):

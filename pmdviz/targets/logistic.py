@@ -13,7 +13,7 @@ from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Natural
+from pmdviz.targets.base import CompiledLikelihood, GaussianPrior, Natural
 from pmdviz.targets.enumeration import hamiltonian_chains
 from pmdviz.targets.exact import DrawsReference, GridExact, Reference
 from pmdviz.targets.rows import read_classes, read_two_classes
@@ -49,7 +49,7 @@ class LogisticOptions(options.DataOptions):
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
 
 
-class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
+class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
     Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
@@ -62,6 +62,11 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
 
     name = "logistic"
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
+    compiled = (
+        likelihoods.logistic_log_likelihood,
+        likelihoods.logistic_grad_log_likelihood,
+        likelihoods.LogisticModel,
+    )
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts = "class"
     table = LOGISTIC_TABLE
@@ -97,11 +102,6 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
             self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
-    @property
-    def model(self) -> likelihoods.LogisticModel:
-        """For compiled chains."""
-        return likelihoods.LogisticModel(1 / self.prior_sd**2, float(self.num_data))
-
     def make_exact(self) -> GridExact | None:
         """By a grid sum in one and two dimensions; the log density is concave, so there is one mode."""
         reach = REACH * self.prior_sd
@@ -119,12 +119,6 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data_rows)[rng.integers(self.num_data, size=n)]
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.logistic_log_likelihood(theta, batch)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.logistic_grad_log_likelihood(theta, batch)
 
     def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """E over the others of the gradient in the block, (M, k): one linear predictor of each particle is enough."""
