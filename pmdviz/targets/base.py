@@ -67,7 +67,7 @@ class Target(Generic[Own]):
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
     Subclasses set the class attributes (`title`, `about`, `source`, `question`: lines of the docstring), `data`, and
-    give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
+    give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_reference`; a subclass with a `name`
     enters the table TARGETS by being defined.
 
     Without data the "prior" is a q0 that can be drawn from, and `_log_likelihood` is log p - log q0 for one empty row:
@@ -242,13 +242,9 @@ class Target(Generic[Own]):
         """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
-    def make_exact(self) -> Reference | None:
-        """The exact posterior of this target or None."""
-        return None
-
     def make_reference(self) -> Reference | None:
-        """The exact posterior, or draws where there is none."""
-        return self.make_exact()
+        """The exact posterior, or draws where there is none; None without either."""
+        return None
 
     def log_prior(self, theta: Array) -> Array:
         """log p(theta), (m, d) -> (m,), in nats."""

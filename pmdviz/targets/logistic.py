@@ -102,14 +102,12 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
             self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
-    def make_exact(self) -> GridExact | None:
-        """By a grid sum in one and two dimensions; the log density is concave, so there is one mode."""
-        reach = REACH * self.prior_sd
-        return GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True) if self.dim <= 2 else None
-
     def make_reference(self) -> Reference:
-        """The exact posterior, or draws of four long chains that start about the peak."""
-        return self.make_exact() or DrawsReference(hamiltonian_chains(self))
+        """By a grid sum in one and two dimensions (the log density is concave), else by four chains about the peak."""
+        if self.dim > 2:
+            return DrawsReference(hamiltonian_chains(self))
+        reach = REACH * self.prior_sd
+        return GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True)
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return _classed(rng, self._features(rng, n), theta)

@@ -79,7 +79,7 @@ class Mixture(CompiledLikelihood[MixtureOptions]):
             Handle("second mode", (o.theta1 + o.theta2, -o.theta2), lambda x, y: {"theta1": x + y, "theta2": -y}),
         )
 
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
         if self.options.data != options.SIMULATED:
@@ -165,7 +165,7 @@ class Gmm(InBlocks, WithoutData[GmmOptions]):
             means[:, moved] = np.linspace(-o.spread, o.spread, o.num_components)[:, None]
         return means
 
-    def make_exact(self) -> GaussianMixtureExact:
+    def make_reference(self) -> GaussianMixtureExact:
         """In closed form."""
         return GaussianMixtureExact(self.weights, self.means, self.options.variance * np.eye(self.dim))
 
@@ -216,7 +216,7 @@ class WarpedGmm(WithoutData[WarpedGmmOptions]):
         self.means, self.log_weights = MEANS, np.full(len(MEANS), -np.log(len(MEANS)))
         self.start_from(*_corners(o.curvature, WARPED_GMM_VIEW_SDS * o.variance**0.5))
 
-    def make_exact(self) -> WarpedExact:
+    def make_reference(self) -> WarpedExact:
         """Moments and draws in closed form, boxes by a grid."""
         return WarpedExact(self)
 
@@ -319,7 +319,7 @@ class Rbm(WithoutData[RbmOptions]):
         reach = np.abs(self.coupling).sum(axis=1) + VIEW_SDS
         self.start_from(self.visible_bias - reach, self.visible_bias + reach)
 
-    def make_exact(self) -> GaussianMixtureExact:
+    def make_reference(self) -> GaussianMixtureExact:
         """By a visit of every state of the hidden units."""
         k = self.options.num_hidden
         states = states_of(Discrete((-1, 1), k), np.arange(2**k))

@@ -94,7 +94,7 @@ class Banana(CompiledLikelihood[BananaOptions]):
             Handle("its mirror image", (o.theta1, -o.theta2), lambda x, y: {"theta1": x, "theta2": -y}),
         )
 
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum."""
         reach = BOX_SDS * self.prior_sd + self._reach
         return GridExact(self.log_joint, ((-reach, reach), (-reach, reach)), NUM_CELLS)
@@ -159,7 +159,7 @@ class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
             for side, sign in (("right", 1), ("left", -1))
         )
 
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum: the modes lie between the best fit and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
         if self.options.data != options.SIMULATED:
@@ -224,7 +224,7 @@ class Gaussian(CompiledLikelihood[GaussianOptions]):
         at = (o.theta, o.theta if shown == 2 else 0.0)
         return (Handle("true θ", at, lambda x, y: {"theta": (x + y) / shown}),)
 
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form."""
         mean, variance = self._posterior(self.data_rows)
         at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
@@ -315,7 +315,7 @@ class Linear(CompiledLikelihood[LinearOptions]):
         self.input_names = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
         self.prior_frame(*self._posterior(self.data)[0])
 
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form."""
         mean, factor = self._posterior(self.data_rows)
         return GaussianExact(mean, np.linalg.inv(factor @ factor.T), self._log_evidence(mean, factor))
