@@ -25,6 +25,7 @@ Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
 EXACT_DRAWS = "independent draws from the posterior"  # what "exact" means in `needs`
 MORE_PARTICLES = "use more particles, smaller steps, or a method whose particles move"
+REACH = 1e6  # prior sds: anything beyond has diverged
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
 
@@ -332,6 +333,17 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
 def rows_in_words(batch: Array) -> str:
     """Which rows were visited, for an error's sentence."""
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
+
+
+def check_reach(points: Array, target: Target, step: float, batch: Array, who: str = "the particles") -> None:
+    """Raise TargetError where a point (m, k), of the first k coordinates, is NaN or a million prior sds away."""
+    scale = target.scale[: points.shape[1]]
+    if max(-points.min(), points.max()) <= REACH * scale.min():  # without an array of their size
+        return
+    far = ~(np.abs(points) <= REACH * scale).all(axis=1)
+    if far.any():
+        words = f"{who} diverged on target {target.name!r} to theta = {_words(points[far][0])}"
+        raise TargetError(f"{words}; use a step size smaller than {step:.3g}", points[far][0], rows_in_words(batch))
 
 
 def frozen(state: Parts) -> Parts:

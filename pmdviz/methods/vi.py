@@ -7,14 +7,13 @@ import numpy as np
 
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import MANY, DiagonalDensity, DirichletMixture
-from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
+from pmdviz.methods.base import BatchMethod, Stepped, check_reach, checked_gradient, checked_log_density
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
@@ -362,7 +361,6 @@ def factor_moved(cholesky: Array, change: Array, scale: Array) -> Array:
 # Gaussian variational Bayes by reparametrised gradients: full or diagonal, by natural gradients or normalised ones.
 
 MOST_FULL = 200  # dimensions: the squares of ten gradients in a full factor are then 3 MB
-REACH = 1e6  # sds of the prior; beyond that q has diverged
 VB_UPDATES = {"natural": optimisers.mean_update("γ", "S′"), "normalised": optimisers.mean_update("γ", "D")}
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
@@ -484,7 +482,8 @@ class GaussianVB(GaussianFit):
         else:
             state = normalised(state, noise, gradients, gamma, target.scale, knobs)
             terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
-        check_reach(state.mean, sds(state), target, gamma, batch)
+        ends = np.stack([state.mean - sds(state), state.mean + sds(state)])
+        check_reach(ends, target, gamma, batch, "q")
         state = state._replace(iteration=t)
         pairs, numbers = len(batch) * len(noise), {"γ": gamma, "N/B": target.num_data / len(batch)}
         words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
@@ -497,13 +496,6 @@ def draws(state: AnyGaussian, noise: Array) -> Array:
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise
     return state.mean + np.einsum("ij,nj->ni", state.cholesky, noise)
-
-
-def check_reach(mean: Array, width: Array, target: Target, gamma: float, batch: Array) -> None:
-    """Raise TargetError where q is a million sds of the prior away, or as wide."""
-    if not (np.abs(mean) + width <= REACH * target.scale).all():
-        words = f"q diverged on target {target.name!r}; use a step smaller than {gamma:.3g}"
-        raise TargetError(words, mean, rows_in_words(batch))
 
 
 def elbo(state: GaussianVBState, theta: Array, target: Target, batch: Array) -> float:

@@ -9,11 +9,10 @@ import numpy as np
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typical_distance
 from pmdviz.densities.density import Density, KernelDensity, Points
 from pmdviz.densities.product import MANY, DiagonalDensity
-from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, rows_in_words
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped
 from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
@@ -21,7 +20,6 @@ ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
 BLOCK = 256  # new draws kept apart: a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
-REACH = 1e6  # prior sds; a chain beyond that has diverged
 
 
 class ChainKnobs(MethodKnobs):
@@ -100,14 +98,6 @@ def appended(state: OneChain, thetas: Array) -> OneChain:
     if full:
         older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
     return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
-
-
-def check_reach(theta: Array, target: Target, step_size: float, batch: Array) -> None:
-    """Raise TargetError where theta (d,) is a million prior sds away: the chain was not stable at its step size."""
-    if (np.abs(theta) <= REACH * target.scale).all():
-        return
-    words = f"the chain diverged on target {target.name!r} to theta = {theta}"
-    raise TargetError(f"{words}; use a step size smaller than {step_size:.3g}", theta, rows_in_words(batch))
 
 
 def num_left_out(iteration: int, knobs: ChainKnobs) -> int:

@@ -9,8 +9,8 @@ from pmdviz.kernels.chains import Start, Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
+from pmdviz.methods.base import REACH, Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.mcmc import ACCEPTANCE, Chain, ChainKnobs, Pool, appended, position
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
 from pmdviz.targets.base import IN_SILENCE, Target
 

@@ -426,10 +426,6 @@ class GFSVGD(SmoothedMethod):
         """That of the last step, or of the start."""
         return made_surrogate(state.before, state.log_p, knobs, target)
 
-    def ratios(self, state: GFSVGDState) -> Array:
-        """w of the last step."""
-        return np.exp(state.log_ratios)
-
     def temperature(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> float:
         """Of the last step, or the first."""
         return temperature(max(state.iteration - 1, 0), knobs)
