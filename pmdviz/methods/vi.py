@@ -81,7 +81,7 @@ class OnlineVB(BatchMethod):
 
         cost, words = Cost(len(batch), len(batch)), f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         numbers = {"ρ": rho, "N/B": share}
-        info = StepInfo(cost, words, (), {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
+        info = StepInfo(cost, words, {}, {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
         return OnlineVBState(natural, t), info
 
     def points(self, state: OnlineVBState) -> Array:
@@ -193,7 +193,7 @@ class JaakkolaJordan(GaussianFit):
         state = BoundState(linear, precision, mean, factor, t)
         terms = ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull)))
         cost, numbers = Cost(len(batch), len(batch)), {"ρ": rho, "N/B": target.num_data / len(batch)}
-        return state, StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        return state, StepInfo(cost, words, {}, {"step_size": rho}, terms, numbers=numbers)
 
 
 # Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
@@ -287,7 +287,7 @@ class SVI(GaussianFit):
         state = moved._replace(iteration=t)
         words = f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}"
         cost, numbers = Cost(len(batch), 0, len(batch) * len(noise)), {"ρ": rho, "N/B": target.num_data / len(batch)}
-        info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        info = StepInfo(cost, words, {}, {"step_size": rho}, terms, numbers=numbers)
         return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
 
 
@@ -487,7 +487,7 @@ class GaussianVB(GaussianFit):
         state = state._replace(iteration=t)
         pairs, numbers = len(batch) * len(noise), {"γ": gamma, "N/B": target.num_data / len(batch)}
         words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
-        info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
+        info = StepInfo(Cost(len(batch), pairs, pairs), words, {}, scalars, ComputedTerms(terms), numbers=numbers)
         return state, info._replace(update=VB_UPDATES[knobs.gradient])
 
 

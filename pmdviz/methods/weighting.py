@@ -134,13 +134,8 @@ def from_prior(rng: Rng, target: Target, n: int, draws: str) -> Array:
     return candidates[thinned(candidates / target.scale, n, rng.random(n))]
 
 
-def from_density(rng: Rng, density: Smoothed, n: int, draws: str = "balanced", resampler: str = "systematic") -> Array:
-    """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
-    return children(rng, density, n, draws, resampler)[0]
-
-
 def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) -> tuple[Array, Array]:
-    """The draws of `from_density`, and for each the row (n,) of its parent.
+    """n draws (n, d) from a weighted KDE, parents by resampling plus kernel noise; for each the row (n,) of its parent.
 
     Cells are made in the units of the kernel, in which the density is smooth.
     """

@@ -13,7 +13,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped
-from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
+from pmdviz.methods.step import ComputedTerms, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
 ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
@@ -217,11 +217,11 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
     """The result of a step of several chains: the sum of the costs, means of the scalars, all terms and paths."""
     first, count = infos[0], len(infos)
-    events = {event.kind: event for info in infos for event in info.events}
+    events = {kind: f"of one chain or more: {words}" for info in infos for kind, words in info.events.items()}
     return StepInfo(
         total(*(info.cost for info in infos)),
         f"{count} chains, the first: {first.words}",
-        tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
+        events,
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         ComputedTerms(partial(_pooled, tuple(info.terms for info in infos))) if first.terms else {},
         partial(_pooled, tuple(info.paths for info in infos)),

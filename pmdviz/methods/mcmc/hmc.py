@@ -134,7 +134,7 @@ def followed(
 ) -> Trajectories:
     """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
     theta, before, gradient = start
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
+    end = trajectory(target, Phase(theta, momentum, gradient), time_step, num_steps, data)[-1]
     log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
     chance = acceptance(before, log_joint, momentum, end.momentum)
     accepted = bool(uniform < chance)
@@ -145,11 +145,9 @@ def followed(
     return Trajectories(theta[None].copy(), before, gradient.copy(), *counts, *outcome, 1)
 
 
-def trajectory(
-    target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> list[Phase]:
-    """Up to `num_steps` leapfrog steps from theta (d,) with its gradient and a momentum (d,), theta first."""
-    points = [Phase(theta, momentum, gradient)]
+def trajectory(target: Target, start: Phase, time_step: float, num_steps: int, data: Array) -> list[Phase]:
+    """Up to `num_steps` leapfrog steps from a start, which comes first."""
+    points = [start]
     while len(points) <= num_steps and not points[-1].diverged:
         points.append(leap(target, points[-1], time_step, data))
     return points
@@ -199,7 +197,7 @@ def energy_terms(target: Target, theta: Array, momentum: Array, time_step: float
     Where it diverges the potential at its end is infinite, whatever its momentum.
     """
     gradient = target.grad_log_joint(theta[None], data)[0]
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
+    end = trajectory(target, Phase(theta, momentum, gradient), time_step, num_steps, data)[-1]
     before = log_joint_at(target, theta, data)[0]
     after = -np.inf if end.diverged else log_joint_at(target, end.theta, data)[0]
     fallen = 0.0 if end.diverged else 0.5 * float((momentum**2).sum() - (end.momentum**2).sum())
@@ -297,7 +295,7 @@ class LeapfrogChain(Chain):
         if found.made < count:
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
-        way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
+        way = target, Phase(start[0], momenta[0], start[2]), time_step, int(lengths[0]), data
         last = found.made - 1
         here, length = (found.draws[last - 1] if last else start[0]), int(lengths[last])
         terms = ComputedTerms(partial(energy_terms, target, here, momenta[last], time_step, length, data))
@@ -330,9 +328,9 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[: found.made])
 
 
-def _paths(accepted: bool, target: Target, theta: Array, *way: Any) -> dict[str, Array]:
+def _paths(accepted: bool, *way: Any) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
-    points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
+    points = np.array([point.theta for point in trajectory(*way) if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 

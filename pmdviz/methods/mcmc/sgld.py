@@ -141,7 +141,7 @@ def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInf
     lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
     words = f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step"
     terms = {"drift": drift[None], "noise": noise[None]}
-    return StepInfo(Cost(batch, 0, batch), words, (), {"step_size": step_size}, terms, numbers={"ε": step_size})
+    return StepInfo(Cost(batch, 0, batch), words, {}, {"step_size": step_size}, terms, numbers={"ε": step_size})
 
 
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.
@@ -357,7 +357,7 @@ class SGRLD(BatchMethod, Chain):
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
         terms = ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise))
         cost, numbers = Cost(len(batch), len(batch)), {"ε": step_size, "N/B": share}
-        return state, StepInfo(cost, words, (), {"step_size": step_size}, terms, numbers=numbers)
+        return state, StepInfo(cost, words, {}, {"step_size": step_size}, terms, numbers=numbers)
 
     def points(self, state: SGRLDState) -> Array:
         """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""

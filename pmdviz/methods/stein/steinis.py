@@ -418,7 +418,7 @@ class PathIntegration(weighting.SmoothedMethod):
         cost = Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles))
         terms = optimisers.paced("plain", (places, places, t), eps * unit, 1.0, parts)
         scalars = {name: float(value) for name, value in scalars.items()}
-        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ε": eps})
+        return state, StepInfo(cost, words, {}, scalars, terms, numbers={"ε": eps})
 
     def log_z(self, state: PathState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
         """The area less what it started from; biased, see above."""

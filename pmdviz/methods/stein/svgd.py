@@ -203,7 +203,7 @@ def moved_along(
     scalars |= {"temperature": beta} if annealed else {}
     words = f"kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}" + (f" · β = {beta:.3g}" if annealed else "")
     terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, partial(stein.parts_of_force, *given))
-    info = StepInfo(Cost(), words, (), scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
+    info = StepInfo(Cost(), words, {}, scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
     return (particles, first, second), info, h
 
 
