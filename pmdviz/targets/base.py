@@ -100,6 +100,7 @@ class Target(Generic[Own]):
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: Array | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
+    intercept: int = 0  # 1 where a row begins with a 1 before its inputs
     table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
     # Whether predictions are averaged over the particles themselves: a function far from linear in theta is blurred by
@@ -409,11 +410,12 @@ class Target(Generic[Own]):
 
     def inputs(self, rows: Array) -> Array:
         """The inputs of rows, (n, ...) -> (n, k), named by `input_names`."""
-        return rows[:, :-1]
+        return rows[:, self.intercept : -1]
 
     def rows_at(self, inputs: Array) -> Array:
-        """Rows with these inputs (n, k), whatever their outcome."""
-        return np.column_stack([inputs, np.zeros(len(inputs))])
+        """Rows with these inputs (n, k) and the outcome 0."""
+        ones = [np.ones(len(inputs))] * self.intercept
+        return np.column_stack([*ones, inputs, np.zeros(len(inputs))])
 
     def _points(self, theta: Array) -> Array:
         return self.space.check(theta)

@@ -68,7 +68,7 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
         likelihoods.LogisticModel,
     )
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
-    predicts = "class"
+    predicts, intercept = "class", 1
     table = LOGISTIC_TABLE
 
     def build(self) -> None:
@@ -133,15 +133,6 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
         slope = bound_slope(np.sqrt((spread**2).sum(axis=1) + centre**2))
         precision = np.eye(self.dim) / self.prior_sd**2 + scale * np.einsum("n,nd,nk->dk", slope, x, x, optimize=False)
         return Natural(scale * np.einsum("n,nd->d", y - 0.5, x), precision)
-
-    def inputs(self, rows: Array) -> Array:
-        """The features without the intercept, (n, d + 1) -> (n, d - 1)."""
-        return rows[:, 1:-1]
-
-    def rows_at(self, inputs: Array) -> Array:
-        """Rows of class 0 with these features (n, d - 1) -> (n, d + 1)."""
-        n = len(inputs)
-        return np.column_stack([np.ones(n), inputs, np.zeros(n)])
 
     def row_mean(self, theta: Array, rows: Array) -> Array:
         """P(y = 1 | x, theta), (m, d) and (n, d + 1) -> (m, n)."""

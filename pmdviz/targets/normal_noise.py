@@ -312,7 +312,7 @@ class Linear(CompiledLikelihood[LinearOptions]):
         rows, rest = options.divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
         self.data = with_ones(rows)
         self.test_data = None if rest is None else with_ones(rest)
-        self.input_names = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
+        self.input_names, self.intercept = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1), 1
         self.prior_frame(*self._posterior(self.data)[0])
 
     def make_reference(self) -> GaussianExact:
@@ -346,15 +346,6 @@ class Linear(CompiledLikelihood[LinearOptions]):
         """All weights given all data at once: a sweep is an independent draw from the posterior."""
         mean, factor = self._posterior(data)
         return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
-
-    def inputs(self, rows: Array) -> Array:
-        """The features without an intercept, (n, d + 1) -> (n, k)."""
-        return rows[:, 1:-1] if self.input_names else rows[:, :-1]
-
-    def rows_at(self, inputs: Array) -> Array:
-        """Rows with these features (n, k) and y = 0, (n, d + 1)."""
-        rows = np.column_stack([inputs, np.zeros(len(inputs))])
-        return with_ones(rows) if self.input_names else rows
 
     def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(y | x, theta), (m, d) and (n, d + 1) -> (m, n)."""

@@ -249,8 +249,8 @@ class LeapfrogChain(Chain):
     wanted_acceptance: ClassVar[float]
 
     def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
-        raise NotImplementedError
+        """Leapfrog steps of trajectories (T,), by uniforms (T,): 1 .. the longest alike (Neal 2011, section 3.2)."""
+        return np.minimum(1 + (uniforms * knobs.longest).astype(np.int64), knobs.longest)
 
     def rows_per_draw(self, target: Target, knobs: LeapfrogKnobs) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
@@ -396,10 +396,6 @@ class HMC(LeapfrogChain):
         Term("kinetic", "kinetic energy lost", "+ |p|^{2}/2 − |p′|^{2}/2"),
     )
 
-    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
-        return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
-
 
 # The Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996): a Langevin step that may be rejected.
 
@@ -433,7 +429,3 @@ class MALA(LeapfrogChain):
         Term("potential", "posterior", "log p(θ′ | X) − log p(θ | X)"),
         Term("kinetic", "proposal", "+ log q(θ | θ′) − log q(θ′ | θ)"),
     )
-
-    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """One."""
-        return np.ones(len(uniforms), np.int64)
