@@ -27,8 +27,7 @@ from pmdviz.streams import stream
 from pmdviz.targets import Target, get_target
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.custom import CustomTarget
-from pmdviz.targets.enumeration import Enumeration
-from pmdviz.targets.exact import Exact, GaussianExact
+from pmdviz.targets.exact import GaussianExact, Reference
 from pmdviz.targets.normal_noise import Linear
 
 # Ways to make one posterior, a density q, of draws of K subposteriors.
@@ -196,10 +195,10 @@ class Subposterior(CustomTarget):
             **gradients,
         )
 
-    def make_exact(self) -> Exact | Enumeration | None:
+    def make_reference(self) -> Reference | None:
         """In closed form where the whole is linear regression; elsewhere by a grid sum in the plane."""
         if not isinstance(self.whole, Linear):
-            return super().make_exact()
+            return super().make_reference()
         x, y, variance = self.data_rows[:, :-1], self.data_rows[:, -1], self.whole.sigma_y**2
         precision = np.eye(self.dim) / (self.count * self.whole.prior_sd**2) + x.T @ x / variance
         return GaussianExact(np.linalg.solve(precision, x.T @ y / variance), np.linalg.inv(precision))

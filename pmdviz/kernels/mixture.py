@@ -198,10 +198,10 @@ class MixtureModel(NamedTuple):
     constants: tuple[float, float, float]  # of the exponents
 
 
-def mixture_model(prior_sd: float, num_data: int, sigma_x: float, p: float) -> MixtureModel:
-    """The mixture with a prior N(0, prior_sd^2 I) on N data."""
+def mixture_model(prior_precision: float, num_data: float, sigma_x: float, p: float) -> MixtureModel:
+    """The mixture with a prior N(0, I / prior_precision) on N data."""
     scale, (share, other) = float(SCALE / sigma_x), map(float, _log_shares(p))
-    return MixtureModel(1.0 / prior_sd**2, float(num_data), float(sigma_x), (scale, share, other))
+    return MixtureModel(prior_precision, num_data, float(sigma_x), (scale, share, other))
 
 
 def _model_log_joint(model, theta, x):
@@ -406,4 +406,4 @@ def warm_up_calls() -> WarmUps:
 
 def warm_up_models() -> Iterator[tuple[tuple, Array, int]]:
     """A model of each kind, data for it, and its dimension: chains are compiled for them."""
-    yield mixture_model(1.0, 2, 1.0, 0.5), np.zeros(2), 2
+    yield mixture_model(1.0, 2.0, 1.0, 0.5), np.zeros(2), 2

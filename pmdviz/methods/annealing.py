@@ -27,7 +27,6 @@ from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, Cost, Scalar, StepInfo, 
 from pmdviz.targets import Target
 from pmdviz.targets.space import Discrete
 
-REACH = 1e6  # prior sds: a trajectory beyond that has diverged
 CHANGES = 64  # single changes of a move on discrete states, at most
 WANTED = {"gradient": 0.75, "reals": 0.35}  # share of proposals to be accepted; gradient: MALA and leapfrog alike
 
@@ -116,7 +115,7 @@ def _trajectories(start: Walkers, at: Rung, leaps: int) -> tuple[Walkers, Array,
     for _ in range(leaps):
         momenta = now.momenta + 0.5 * at.step * at.slope(now)
         points = now.points + at.step * unit * momenta
-        alive = alive & (np.abs(points) <= REACH * unit).all(axis=1)
+        alive = alive & (np.abs(points) <= base.REACH * unit).all(axis=1)
         points[~alive] = start.points[~alive]
         prior = target.grad_log_prior(points)
         likelihood = np.zeros_like(points)

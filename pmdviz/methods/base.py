@@ -25,6 +25,7 @@ Parts = TypeVar("Parts", bound="tuple | Mapping")  # a state
 DEFAULT_BUDGET = 20_000  # observations to use
 EXACT_DRAWS = "independent draws from the posterior"  # what "exact" means in `needs`
 MORE_PARTICLES = "use more particles, smaller steps, or a method whose particles move"
+REACH = 1e6  # prior sds: anything beyond has diverged
 DEFAULT_STEPS = 500  # of a target without data, whose one row each step uses
 
 
@@ -302,9 +303,9 @@ def checked_log_likelihood(
         return values
     at, value = (theta[bad][0], values[bad][0]) if bad.any() else (theta[0], -np.inf)
     where, rows = "" if bad.any() else "every particle, one of them ", rows_in_words(batch)
-    words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {_words(at)}, for {rows}"
-    words += "; it must be a number or -inf" if bad.any() else "; use more particles or smaller steps"
-    raise TargetError(words, at, rows)
+    words = f"log_likelihood of target {target.name!r} is {value} at {where}theta = {target.space.words(at)}"
+    cure = "it must be a number or -inf" if bad.any() else "use more particles or smaller steps"
+    raise TargetError(f"{words}, for {rows}; {cure}", at, rows)
 
 
 def checked_log_density(target: Target, theta: Array, batch: Array, power: float, may_vanish: bool = False) -> Array:
@@ -323,7 +324,7 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
     if not bad.any():
         return values
     at, rows = theta[bad][0], rows_in_words(batch)
-    found = f"{values[bad][0]} at theta = {_words(at)}, for {rows}"
+    found = f"{values[bad][0]} at theta = {target.space.words(at)}, for {rows}"
     words = f"the gradient of log_joint of target {target.name!r} is {found}"
     cure = "it must be finite: use smaller steps, or parameters for which it is finite everywhere"
     raise TargetError(f"{words}; {cure}", at, rows)
@@ -332,6 +333,17 @@ def checked_gradient(target: Target, theta: Array, batch: Array) -> Array:
 def rows_in_words(batch: Array) -> str:
     """Which rows were visited, for an error's sentence."""
     return f"a batch of {len(batch):,} rows, the first of them {np.array2string(np.asarray(batch[0]), precision=6)}"
+
+
+def check_reach(points: Array, target: Target, step: float, batch: Array, who: str = "the particles") -> None:
+    """Raise TargetError where a point (m, k), of the first k coordinates, is NaN or a million prior sds away."""
+    scale = target.scale[: points.shape[1]]
+    if max(-points.min(), points.max()) <= REACH * scale.min():  # without an array of their size
+        return
+    far = ~(np.abs(points) <= REACH * scale).all(axis=1)
+    if far.any():
+        words = f"{who} diverged on target {target.name!r} to theta = {target.space.words(points[far][0])}"
+        raise TargetError(f"{words}; use a step size smaller than {step:.3g}", points[far][0], rows_in_words(batch))
 
 
 def frozen(state: Parts) -> Parts:
@@ -349,11 +361,7 @@ def checked_log_prior(target: Target, theta: Array) -> Array:
     values = target.log_prior(theta)
     bad = np.isnan(values) | (values == np.inf)
     if bad.any():
-        where = f"{values[bad][0]} at theta = {_words(theta[bad][0])}"
+        where = f"{values[bad][0]} at theta = {target.space.words(theta[bad][0])}"
         words = f"log_prior of target {target.name!r} is {where}; it must be a number or -inf"
         raise TargetError(words, theta[bad][0])
     return values
-
-
-def _words(theta: Array) -> str:
-    return "(" + ", ".join(f"{v:.6g}" for v in theta[:6]) + (", …)" if len(theta) > 6 else ")")

@@ -20,7 +20,7 @@ from pmdviz.kernels.chains import langevin_step
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.methods import optimisers, weighting
-from pmdviz.methods.base import BatchMethod, Method, Stepped, checked_log_density, rows_in_words
+from pmdviz.methods.base import BatchMethod, Method, Stepped, check_reach, checked_log_density, rows_in_words
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Terms, Work
 from pmdviz.targets import Target
 from pmdviz.targets.space import Block, coordinate_blocks
@@ -153,7 +153,7 @@ class PMFVB(Method):
             normals = rng.standard_normal(gradient.shape, dtype=np.float32)  # a fifth of a step's time less
             move(particles, columns, gradient, normals, steps)
             pulls.append((columns, 0.5 * steps, gradient))
-        weighting.check_reach(particles, target, h, batch)
+        check_reach(particles, target, h, batch)
         evaluated, bounded = len(batch) * len(particles), t % BOUND_EVERY == 1
         bound = lower_bound(target, particles, batch) if bounded else None
         before, state = state, recorded(state, particles, closed, bound)
@@ -376,7 +376,7 @@ class PMFVBNN(BatchMethod, weighting.SmoothedMethod):
         noise = np.sqrt(h) * rng.standard_normal(chosen.shape)
         moved = weights.copy()
         np.put_along_axis(moved, chosen, own + 0.5 * h * np.take_along_axis(pull, chosen, axis=1) + noise, axis=1)
-        weighting.check_reach(moved, target, knobs.step_size, batch)
+        check_reach(moved, target, knobs.step_size, batch)
         # At each particle's own weights, as Algorithm 2 has its second gradient; N/B times the batch's squares, (M,).
         after_move, misfit = target.weight_gradient(moved, batch, precision)
         first, second = moments(state, after_move - ridge * moved, knobs)

@@ -221,7 +221,7 @@ class NPV(BatchMethod):
         state = NPVState(means * target.scale, widths, state.origin, first, second, visited, t)
         words, scalars = _words(state, rho, beta, len(batch)), {"step_size": rho, "temperature": beta}
         terms = ComputedTerms(lambda: terms_of(before, state, beta, rho, target.scale)) if adam else NOTHING
-        return state, StepInfo(near.cost, words, (), scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
+        return state, StepInfo(near.cost, words, {}, scalars, terms, numbers={"ρ": rho, "β": beta} if adam else {})
 
     def points(self, state: NPVState) -> Array:
         """The means, (K, d)."""

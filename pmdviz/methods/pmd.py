@@ -513,7 +513,7 @@ class Structured(BatchMethod):
         scalars = {"step_size": gamma} | weighting.scalars(ess, log_weights)
         terms = weighting.terms(log_weights, previous=previous, likelihood=partitions + base)
         numbers = {"γ": gamma, "N/B": target.num_data / len(batch)}
-        return state, StepInfo(Cost(len(batch), len(batch) * m), words, (), scalars, terms, numbers=numbers)
+        return state, StepInfo(Cost(len(batch), len(batch) * m), words, {}, scalars, terms, numbers=numbers)
 
     def density(self, state: StructuredState, knobs: StructuredKnobs, target: Target) -> Density | DirichletMixture:
         """The mixture of the particles' conditional densities."""

@@ -35,13 +35,6 @@ def total(*costs: Cost) -> Cost:
     return Cost(*map(sum, zip(*costs, strict=True)))
 
 
-class Event(NamedTuple):
-    """Something that happened in a step: a mark on the traces."""
-
-    kind: str  # one word, such as rejuvenated, limited, diverged
-    words: str  # why or how
-
-
 class Scalar(NamedTuple):
     """A number that every step of a method tells: a column of the history, and a trace."""
 
@@ -130,7 +123,7 @@ class StepInfo(NamedTuple):
 
     cost: Cost
     words: str  # one line for a person
-    events: tuple[Event, ...] = ()
+    events: Mapping[str, str] = NOTHING  # marks on the traces: rejuvenated, limited, diverged -> why or how
     scalars: Mapping[str, float] = NOTHING  # by names of the method's `scalars`; one left out is not known
     # Parts of the update, name -> (m,) or (m, d): they add up to the new log-weights, or to how far each point moved.
     terms: Mapping[str, Array] = NOTHING
@@ -142,19 +135,15 @@ class StepInfo(NamedTuple):
     numbers: Mapping[str, float] = NOTHING  # symbols in the formulas of the update -> their values now
     update: Update | None = None  # what its terms add up to where that is not the method's usual `update`
 
-    def event(self, kind: str) -> str:
-        """The words of the event of this kind, "" where it did not happen."""
-        return next((event.words for event in self.events if event.kind == kind), "")
-
     @property
     def rejuvenated(self) -> str:
         """Why the particles were redrawn before the step, or ""."""
-        return self.event("rejuvenated")
+        return self.events.get("rejuvenated", "")
 
     @property
     def limited(self) -> str:
         """How much shorter the step was made than its schedule says, or ""."""
-        return self.event("limited")
+        return self.events.get("limited", "")
 
     @property
     def step_size(self) -> float | None:
@@ -162,9 +151,9 @@ class StepInfo(NamedTuple):
         return self.scalars.get("step_size")
 
 
-def events(**found: str) -> tuple[Event, ...]:
+def events(**found: str) -> dict[str, str]:
     """Events by kind and words; those without words did not happen."""
-    return tuple(Event(kind, words) for kind, words in found.items() if words)
+    return {kind: words for kind, words in found.items() if words}
 
 
 class StepBlock(NamedTuple, Generic[State]):

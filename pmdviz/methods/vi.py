@@ -7,14 +7,13 @@ import numpy as np
 
 from pmdviz.densities.density import KernelDensity
 from pmdviz.densities.product import MANY, DiagonalDensity, DirichletMixture
-from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky, inverse
 from pmdviz.kernels.pool import one_blas_thread
 from pmdviz.kernels.topics import expected_counts
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient, checked_log_density, rows_in_words
+from pmdviz.methods.base import BatchMethod, Stepped, check_reach, checked_gradient, checked_log_density
 from pmdviz.methods.step import BatchKnobs, ComputedTerms, Cost, Scalar, StepInfo, Term, Work
 from pmdviz.targets import Target
 
@@ -82,7 +81,7 @@ class OnlineVB(BatchMethod):
 
         cost, words = Cost(len(batch), len(batch)), f"ρ = {rho:.3g} · batch of {len(batch):,} documents"
         numbers = {"ρ": rho, "N/B": share}
-        info = StepInfo(cost, words, (), {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
+        info = StepInfo(cost, words, {}, {"step_size": rho}, ComputedTerms(terms), numbers=numbers)
         return OnlineVBState(natural, t), info
 
     def points(self, state: OnlineVBState) -> Array:
@@ -194,7 +193,7 @@ class JaakkolaJordan(GaussianFit):
         state = BoundState(linear, precision, mean, factor, t)
         terms = ComputedTerms(lambda: optimisers.mean_terms(mean - before, -rho * factor @ (factor.T @ pull)))
         cost, numbers = Cost(len(batch), len(batch)), {"ρ": rho, "N/B": target.num_data / len(batch)}
-        return state, StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        return state, StepInfo(cost, words, {}, {"step_size": rho}, terms, numbers=numbers)
 
 
 # Stochastic variational inference with a Gaussian: reparametrised gradients of the ELBO, natural or by Adam.
@@ -288,7 +287,7 @@ class SVI(GaussianFit):
         state = moved._replace(iteration=t)
         words = f"step {rho:.3g} · batch of {len(batch):,} · {gaussian_words(state)}"
         cost, numbers = Cost(len(batch), 0, len(batch) * len(noise)), {"ρ": rho, "N/B": target.num_data / len(batch)}
-        info = StepInfo(cost, words, (), {"step_size": rho}, terms, numbers=numbers)
+        info = StepInfo(cost, words, {}, {"step_size": rho}, terms, numbers=numbers)
         return state, info._replace(update=SVI_UPDATES[knobs.optimiser])
 
 
@@ -362,7 +361,6 @@ def factor_moved(cholesky: Array, change: Array, scale: Array) -> Array:
 # Gaussian variational Bayes by reparametrised gradients: full or diagonal, by natural gradients or normalised ones.
 
 MOST_FULL = 200  # dimensions: the squares of ten gradients in a full factor are then 3 MB
-REACH = 1e6  # sds of the prior; beyond that q has diverged
 VB_UPDATES = {"natural": optimisers.mean_update("γ", "S′"), "normalised": optimisers.mean_update("γ", "D")}
 LONGEST = 30.0  # root mean squares of the gradients before: a step by those alone has no bound of its own
 
@@ -484,11 +482,12 @@ class GaussianVB(GaussianFit):
         else:
             state = normalised(state, noise, gradients, gamma, target.scale, knobs)
             terms = partial(optimisers.paced_terms, state.mean - before, gradients.mean(axis=0), theta, target)
-        check_reach(state.mean, sds(state), target, gamma, batch)
+        ends = np.stack([state.mean - sds(state), state.mean + sds(state)])
+        check_reach(ends, target, gamma, batch, "q")
         state = state._replace(iteration=t)
         pairs, numbers = len(batch) * len(noise), {"γ": gamma, "N/B": target.num_data / len(batch)}
         words = f"step {gamma:.3g} · batch of {len(batch):,} · ELBO {scalars['elbo']:.4g} · {gaussian_words(state)}"
-        info = StepInfo(Cost(len(batch), pairs, pairs), words, (), scalars, ComputedTerms(terms), numbers=numbers)
+        info = StepInfo(Cost(len(batch), pairs, pairs), words, {}, scalars, ComputedTerms(terms), numbers=numbers)
         return state, info._replace(update=VB_UPDATES[knobs.gradient])
 
 
@@ -497,13 +496,6 @@ def draws(state: AnyGaussian, noise: Array) -> Array:
     if state.cholesky.ndim == 1:
         return state.mean + state.cholesky * noise
     return state.mean + np.einsum("ij,nj->ni", state.cholesky, noise)
-
-
-def check_reach(mean: Array, width: Array, target: Target, gamma: float, batch: Array) -> None:
-    """Raise TargetError where q is a million sds of the prior away, or as wide."""
-    if not (np.abs(mean) + width <= REACH * target.scale).all():
-        words = f"q diverged on target {target.name!r}; use a step smaller than {gamma:.3g}"
-        raise TargetError(words, mean, rows_in_words(batch))
 
 
 def elbo(state: GaussianVBState, theta: Array, target: Target, batch: Array) -> float:

@@ -134,13 +134,8 @@ def from_prior(rng: Rng, target: Target, n: int, draws: str) -> Array:
     return candidates[thinned(candidates / target.scale, n, rng.random(n))]
 
 
-def from_density(rng: Rng, density: Smoothed, n: int, draws: str = "balanced", resampler: str = "systematic") -> Array:
-    """n draws (n, d) from a weighted KDE: parents by resampling, plus kernel noise."""
-    return children(rng, density, n, draws, resampler)[0]
-
-
 def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) -> tuple[Array, Array]:
-    """The draws of `from_density`, and for each the row (n,) of its parent.
+    """n draws (n, d) from a weighted KDE, parents by resampling plus kernel noise; for each the row (n,) of its parent.
 
     Cells are made in the units of the kernel, in which the density is smooth.
     """
@@ -156,7 +151,6 @@ def children(rng: Rng, density: Smoothed, n: int, draws: str, resampler: str) ->
 
 # What methods with weighted particles share: two knobs, draws from the prior, and weights that must not all vanish.
 
-REACH = 1e6  # prior sds; a particle beyond that has diverged
 MOST_MOVED = 0.2  # of the weight, since the clusters were chosen
 
 
@@ -238,17 +232,6 @@ def prior_draws(rng: Rng, target: Target, m: int, spread: str = "independent") -
         words = f"log_prior of target {target.name!r} is -inf at its own draw theta = {at}"
         raise TargetError(f"{words}; sample_prior and log_prior must describe the same distribution", at)
     return particles, log_prior
-
-
-def check_reach(particles: Array, target: Target, h: float, batch: Array) -> None:
-    """Raise TargetError where a particle (m, k), of the first k coordinates, is NaN or a million prior sds away."""
-    scale = target.scale[: particles.shape[1]]
-    if max(-particles.min(), particles.max()) <= REACH * scale.min():  # without an array of their size
-        return
-    far = ~(np.abs(particles) <= REACH * scale).all(axis=1)
-    if far.any():
-        words = f"the particles diverged on target {target.name!r}; use a step size smaller than {h:.3g}"
-        raise TargetError(words, particles[far][0], rows_in_words(batch))
 
 
 # The smoothing kernel of weighted particles: its knobs, and the density estimate that they give.

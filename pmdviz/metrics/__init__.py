@@ -144,6 +144,8 @@ def of_q(frame: Frame) -> float:
 
 
 Found = TypeVar("Found")
+First = TypeVar("First")
+Second = TypeVar("Second")
 MOST_KEPT = 200
 _kept: dict[tuple, Any] = {}
 _lock = threading.Lock()
@@ -162,16 +164,16 @@ def once(target: Target, what: str | int, make: Callable[[], Found]) -> Found:
     return found
 
 
-def of_pair(find: Callable[[Target, Method], Found]) -> Callable[[Target, Method], Found]:
-    """`find`, which looks at a target and a method once and keeps what it has found as long as the target lives."""
-    kept: WeakKeyDictionary[Target, dict[Method, Found]] = WeakKeyDictionary()
+def of_pair(find: Callable[[First, Second], Found]) -> Callable[[First, Second], Found]:
+    """`find`, which looks at a pair once and keeps what it has found as long as the first of the two lives."""
+    kept: WeakKeyDictionary[First, dict[Second, Found]] = WeakKeyDictionary()
 
     @wraps(find)
-    def found(target: Target, method: Method) -> Found:
-        of_target = kept.setdefault(target, {})
-        if method not in of_target:
-            of_target[method] = find(target, method)
-        return of_target[method]
+    def found(first: First, second: Second) -> Found:
+        of_first = kept.setdefault(first, {})
+        if second not in of_first:
+            of_first[second] = find(first, second)
+        return of_first[second]
 
     return found
 

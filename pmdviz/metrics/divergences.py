@@ -17,7 +17,7 @@ import numpy as np
 from pmdviz.densities.density import CELLS_PER_SD, FINER_SIDES, Grid, largest_side, side_for
 from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
-from pmdviz.metrics import DASHED, DOTTED, metric, on_axis, once, planar
+from pmdviz.metrics import DASHED, DOTTED, metric, of_pair, on_axis, once, planar
 from pmdviz.targets import Target
 from pmdviz.targets.exact import NATS_BOXED, Box, Exact
 
@@ -153,7 +153,7 @@ def picture(density: Density, exact: Exact | None, view_box: Box) -> DensitiesOn
 
     Where the view box does not hold the posterior the grid reaches over both.
     """
-    grid, resolved = _grid(density, exact, view_box if exact is None else _holding(view_box, exact))
+    grid, resolved = _grid(density, exact, view_box if exact is None else _holding(exact, view_box))
     limit = CELLS_PER_SD / grid.side
     return _on(grid, density if resolved else density.widened(limit, grid.extent), exact, resolved)
 
@@ -190,15 +190,10 @@ def _exp(exact: Exact, log_p: Array) -> Array:
 _exps: WeakKeyDictionary[Exact, tuple[tuple[Array, Array], ...]] = WeakKeyDictionary()
 
 
-def _holding(view_box: Box, exact: Exact) -> Box:
-    known = _held.setdefault(exact, {})
-    if view_box not in known:
-        both = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
-        known[view_box] = view_box if exact.mass_in(view_box) >= 1 - LOST else both
-    return known[view_box]
-
-
-_held: WeakKeyDictionary[Exact, dict[Box, Box]] = WeakKeyDictionary()
+@of_pair
+def _holding(exact: Exact, view_box: Box) -> Box:
+    both = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
+    return view_box if exact.mass_in(view_box) >= 1 - LOST else both
 
 
 def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
@@ -272,24 +267,19 @@ def by_points(density: Density, exact: Exact) -> dict[str, float | None]:
 
 def _outside_divergences(density: Density, exact: Exact, drawn: Grid) -> tuple[float, float]:
     """-E_p log q and -E_p log p over what a grid leaves out of the posterior's box, on cells that resolve p there."""
-    known = _left_out.setdefault(exact, {})
-    if drawn.box not in known:
-        known[drawn.box] = _cells_outside(exact, drawn)
-    cells = known[drawn.box]
+    cells = _cells_outside(exact, drawn.box)
     return (0.0, 0.0) if cells is None else _expected(*cells, density)
 
 
-_left_out: WeakKeyDictionary[Exact, dict[Box, Cells | None]] = WeakKeyDictionary()
-
-
-def _cells_outside(exact: Exact, drawn: Grid) -> Cells | None:
+@of_pair
+def _cells_outside(exact: Exact, drawn: Box) -> Cells | None:
     """The cells that have any of the posterior's mass; None where almost no mass lies outside."""
-    if exact.mass_in(drawn.box) >= 1.0 - NEGLIGIBLE:
+    if exact.mass_in(drawn) >= 1.0 - NEGLIGIBLE:
         return None
     extent = _extent(exact.box)
     grid = Grid(exact.box, side_for(len(extent), exact.narrowest(extent)) or largest_side(len(extent)))
     log_p = exact.on_grid(grid).ravel()
-    counts = (log_p > log_p.max() + np.log(FAINTEST)) & ~drawn.holds(grid.points)
+    counts = (log_p > log_p.max() + np.log(FAINTEST)) & ~Grid(drawn, 1).holds(grid.points)
     return (grid.points[counts], log_p[counts], grid.cell_volume) if counts.any() else None
 
 

@@ -509,8 +509,8 @@ def step_marks(frame: Frame) -> list[Mark]:
     if frame.info is None:
         return []
     at, now = (frame.iteration, frame.visited, frame.evaluations, frame.seconds), f"iteration {frame.iteration:,}"
-    said = {event.kind: STEP_WORDS.get(event.kind, event.kind) for event in frame.info.events}
-    return [Mark(*at, event.kind, f"{now}: {said[event.kind]} ({event.words})") for event in frame.info.events]
+    told = frame.info.events.items()
+    return [Mark(*at, kind, f"{now}: {STEP_WORDS.get(kind, kind)} ({words})") for kind, words in told]
 
 
 def knob_marks(changes: Iterable[tuple[int, Mapping[str, Value]]], history: History, now: int) -> list[Mark]:

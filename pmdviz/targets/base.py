@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
@@ -67,7 +67,7 @@ class Target(Generic[Own]):
     """A posterior p(theta | X) proportional to p(theta) prod_n p(x_n | theta), or a density without data.
 
     Subclasses set the class attributes (`title`, `about`, `source`, `question`: lines of the docstring), `data`, and
-    give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_exact` or `make_reference`; a subclass with a `name`
+    give `_log_prior`, `_log_likelihood`, `sample_prior` and `make_reference`; a subclass with a `name`
     enters the table TARGETS by being defined.
 
     Without data the "prior" is a q0 that can be drawn from, and `_log_likelihood` is log p - log q0 for one empty row:
@@ -100,6 +100,7 @@ class Target(Generic[Own]):
     declared: frozenset[str] = frozenset({"gradient"})
     test_data: Array | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
+    intercept: int = 0  # 1 where a row begins with a 1 before its inputs
     table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
     # Whether predictions are averaged over the particles themselves: a function far from linear in theta is blurred by
@@ -242,13 +243,9 @@ class Target(Generic[Own]):
         """The model in compiled code, a NamedTuple of numbers (`kernels.likelihoods`); None: chains ask in Python."""
         return None
 
-    def make_exact(self) -> Reference | None:
-        """The exact posterior of this target or None."""
-        return None
-
     def make_reference(self) -> Reference | None:
-        """The exact posterior, or draws where there is none."""
-        return self.make_exact()
+        """The exact posterior, or draws where there is none; None without either."""
+        return None
 
     def log_prior(self, theta: Array) -> Array:
         """log p(theta), (m, d) -> (m,), in nats."""
@@ -413,11 +410,12 @@ class Target(Generic[Own]):
 
     def inputs(self, rows: Array) -> Array:
         """The inputs of rows, (n, ...) -> (n, k), named by `input_names`."""
-        return rows[:, :-1]
+        return rows[:, self.intercept : -1]
 
     def rows_at(self, inputs: Array) -> Array:
-        """Rows with these inputs (n, k), whatever their outcome."""
-        return np.column_stack([inputs, np.zeros(len(inputs))])
+        """Rows with these inputs (n, k) and the outcome 0."""
+        ones = [np.ones(len(inputs))] * self.intercept
+        return np.column_stack([*ones, inputs, np.zeros(len(inputs))])
 
     def _points(self, theta: Array) -> Array:
         return self.space.check(theta)
@@ -444,6 +442,25 @@ class GaussianPrior(Target[Own]):
         self.scale = np.full(self.dim, self.prior_sd)
         reach = float(max(3.5 * self.prior_sd, *(1.25 * abs(value) for value in true)))
         self.view_box = ((-reach, reach),) * self.dim
+
+
+class CompiledLikelihood(GaussianPrior[Own]):
+    """A target whose likelihood compiled functions give; its chains make many steps in one compiled call."""
+
+    # log likelihood and gradient, of theta, a batch and `numbers`; the model, of prior precision, N and `numbers`
+    compiled: ClassVar[tuple[Callable[..., Array], Callable[..., Array], Callable[..., tuple]]]
+    numbers: tuple[float, ...] = ()  # of the likelihood, such as sigma_x; set by `build`
+
+    @property
+    def model(self) -> tuple:
+        """For compiled chains."""
+        return self.compiled[2](1 / self.prior_sd**2, float(self.num_data), *self.numbers)
+
+    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return self.compiled[0](theta, batch, *self.numbers)
+
+    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
+        return self.compiled[1](theta, batch, *self.numbers)
 
 
 class FairSigns(Target[Own]):

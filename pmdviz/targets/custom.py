@@ -25,7 +25,7 @@ from pmdviz.knobs import Knobs
 from pmdviz.streams import stream
 from pmdviz.targets.base import TARGETS, Target
 from pmdviz.targets.enumeration import MAX_STATES, Enumeration
-from pmdviz.targets.exact import ENOUGH, DrawsReference, Exact, GridExact, Reference
+from pmdviz.targets.exact import ENOUGH, DrawsReference, GridExact, Reference
 from pmdviz.targets.space import Block, Discrete, InBlocks, Reals, Space, checked_blocks, coordinate_blocks
 
 PROBES = 8  # prior draws on which the functions are tried
@@ -158,11 +158,9 @@ class CustomTarget(InBlocks, Target[Knobs]):
         return checked_blocks(groups, self.parameter_names)
 
     def make_reference(self) -> Reference | None:
-        """The person's own draws, else the exact posterior where it can be computed."""
-        return self.make_exact() if self.judged_by is None else DrawsReference(self.judged_by)
-
-    def make_exact(self) -> Exact | Enumeration | None:
-        """By a grid sum in one and two dimensions, unless the data are too many for that."""
+        """The person's own draws, else by a grid sum in one and two dimensions, unless the data are too many for it."""
+        if self.judged_by is not None:
+            return DrawsReference(self.judged_by)
         if isinstance(self.space, Discrete):
             return Enumeration(self.space, self.log_joint) if self.space.num_states <= MAX_STATES else None
         if self.dim > 2 or self.num_data * ENOUGH[self.dim] > MAX_EXACT_PAIRS:

@@ -10,7 +10,7 @@ from pmdviz.kernels.spins import ising_relaxed, ising_sweep
 from pmdviz.knobs import Choice, KnobSpec, Real, Whole
 from pmdviz.targets import enumeration
 from pmdviz.targets.base import FairSigns, Target
-from pmdviz.targets.exact import DrawsReference
+from pmdviz.targets.exact import DrawsReference, Reference
 from pmdviz.targets.options import TargetOptions, target_seed
 from pmdviz.targets.space import Discrete, numbered
 
@@ -83,7 +83,7 @@ class Categorical(Target[CategoricalOptions]):
         low, high, margin = self._values[0], self._values[-1], MARGIN * np.ptp(self._values)
         self.scale, self.view_box = np.array([self._values.std()]), ((float(low - margin), float(high + margin)),)
 
-    def make_exact(self) -> enumeration.Enumeration:
+    def make_reference(self) -> enumeration.Enumeration:
         """By a visit of every value."""
         return enumeration.Enumeration(self.states, self.log_joint)
 
@@ -163,7 +163,7 @@ class Ising(FairSigns[IsingOptions]):
         none = f"no exact answer tells how far off a run is; up to {most} × {most} there is one."
         return f"A lattice of {size} × {size} spins is too wide for {visits}: {none}"
 
-    def make_exact(self) -> enumeration.Enumeration | enumeration.TransferMatrix | None:
+    def make_reference(self) -> enumeration.Enumeration | enumeration.TransferMatrix | None:
         """By a visit of every state up to 4 x 4, and of every state of a column up to 10 x 10; None beyond."""
         o = self.options
         if o.size <= MAX_ENUMERATED:
@@ -247,19 +247,13 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
         states = "neither layer is small enough to visit all its states"
         return f"{disagree}, and {states}: nothing tells how far off a run is; smaller weights would help."
 
-    def make_exact(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | None:
-        """By a visit of every visible state, or of every hidden one; None where both are too many."""
+    def make_reference(self) -> Reference | None:
+        """By a visit of every visible or every hidden state, or 500 long Gibbs chains; None where these disagree."""
         o = self.options
         if o.visible <= MAX_VISIBLE:
             return enumeration.Enumeration(self.states, self.log_joint)
         if o.hidden <= MAX_HIDDEN:
             return enumeration.HiddenEnumeration(self.weights, self.visible_bias, self.hidden_bias, self.log_joint)
-        return None
-
-    def make_reference(self) -> enumeration.Enumeration | enumeration.HiddenEnumeration | DrawsReference | None:
-        """The exact one, or draws of 500 long Gibbs chains; None where these disagree with one another."""
-        if (exact := self.make_exact()) is not None:
-            return exact
         chains = enumeration.gibbs_chains(self.weights, self.visible_bias, self.hidden_bias)
         return None if enumeration.chains_disagree(chains) else DrawsReference(chains)
 

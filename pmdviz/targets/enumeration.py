@@ -48,17 +48,15 @@ def _shares(log_p: Array) -> tuple[Array, float]:
 
 def states_of(space: Discrete, numbers: Array) -> Array:
     """The states with these numbers, (n,) -> (n, d): the last coordinate counts fastest."""
-    base, d = len(space.values), space.dim
-    powers = base ** np.arange(d - 1, -1, -1, dtype=np.int64)
-    return np.array(space.values)[(np.asarray(numbers)[:, None] // powers) % base]
+    digits = np.unravel_index(numbers, (len(space.values),) * space.dim)
+    return np.array(space.values)[np.stack(digits, axis=1)]
 
 
 def numbers_of(space: Discrete, states: Array) -> Array:
     """The numbers of states (n, d) -> (n,), as `states_of` counts them."""
     order = np.argsort(space.values)
     digits = order[np.searchsorted(np.array(space.values)[order], states)]
-    powers = len(space.values) ** np.arange(space.dim - 1, -1, -1, dtype=np.int64)
-    return (digits * powers).sum(axis=1)
+    return np.asarray(np.ravel_multi_index(tuple(digits.T), (len(space.values),) * space.dim))
 
 
 def _blocks(space: Discrete) -> Iterator[Array]:
@@ -292,14 +290,10 @@ class Shape(NamedTuple):
     factor: Array
 
 
-class Walkers(NamedTuple):
-    """Where the chains stand, and the log joint there."""
-
-    theta: Array  # (k, d)
-    values: Array  # (k,) nats
+Walkers = tuple[Array, Array]  # where the chains are (k, d), and the log joint there (k,), nats
 
 
-def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: int = METROPOLIS_DRAWS) -> Array:
+def metropolis_chains(target: Target) -> Array:
     """Draws (k, n, d) of k Metropolis chains, side by side: each step evaluates k points together.
 
     Three steps of four propose from a t distribution with the posterior's mean and covariance C, the fourth from
@@ -309,12 +303,12 @@ def metropolis_chains(target: Target, chains: int = METROPOLIS_CHAINS, draws: in
     chains forget their starts at a rate that is the same wherever they stand.
     """
     rng = np.random.default_rng([2019, target.dim])
-    walkers, shape = _started(rng, target, chains)
+    walkers, shape = _started(rng, target, METROPOLIS_CHAINS)
     for steps, walks in zip(PILOTS, (1, WALKS), strict=True):
         walkers, path = _walked(rng, target, walkers, shape, steps, 1, walks)
         later = path[:, steps // 2 :].reshape(-1, target.dim)
         shape = _shape(later, np.full(len(later), 1 / len(later)), target.scale)
-    return _walked(rng, target, walkers, shape, draws, max(1, target.dim // BETWEEN), WALKS)[1]
+    return _walked(rng, target, walkers, shape, METROPOLIS_DRAWS, max(1, target.dim // BETWEEN), WALKS)[1]
 
 
 def _started(rng: Rng, target: Target, chains: int) -> tuple[Walkers, Shape]:
@@ -324,7 +318,7 @@ def _started(rng: Rng, target: Target, chains: int) -> tuple[Walkers, Shape]:
     weights = np.exp(log_weights - log_weights.max())
     weights /= weights.sum()
     starts = theta[rng.choice(CHAINS_STARTS, size=chains, p=weights)]
-    return Walkers(starts, target.log_joint(starts)), _shape(theta, weights, target.scale)
+    return (starts, target.log_joint(starts)), _shape(theta, weights, target.scale)
 
 
 def _shape(points: Array, weights: Array, scale: Array) -> Shape:
@@ -338,7 +332,7 @@ def _walked(
     rng: Rng, target: Target, walkers: Walkers, shape: Shape, draws: int, between: int, walks: int
 ) -> tuple[Walkers, Array]:
     """The chains after draws * between steps, and every `between`-th state (k, draws, d)."""
-    (theta, values), (chains, dim) = walkers, walkers.theta.shape
+    (theta, values), (chains, dim) = walkers, walkers[0].shape
     kept = np.empty((chains, draws, dim))
     for step in range(draws * between):
         noise = np.einsum("ni,ji->nj", rng.standard_normal((chains, dim)), shape.factor)
@@ -351,7 +345,7 @@ def _walked(
         moved = np.log(rng.random(chains)) < found - values + ratio
         theta, values = np.where(moved[:, None], there, theta), np.where(moved, found, values)
         kept[:, step // between] = theta
-    return Walkers(theta, values), kept
+    return (theta, values), kept
 
 
 def _log_t(theta: Array, shape: Shape) -> Array:

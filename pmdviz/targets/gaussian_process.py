@@ -67,7 +67,7 @@ class GaussianProcess(GaussianPrior[Sparse]):
         self.prior_frame(0.0)
         self._factor = gaussian_processes.factorised(self._scaled(points)[None])[0]
 
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form: the posterior of θ under the sparse model."""
         start = self._prior_at(self._scaled(self.points)[None], self._factor[None])
         done, base = self._multiplied(start, self.data_rows, 0.0, 1.0, self.options.approximation == "fitc")
@@ -393,14 +393,10 @@ class GPClassification(GaussianPrior[GPClassificationOptions]):
         self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
         self.prior_frame(0.0)
 
-    def make_exact(self) -> GridExact | None:
-        """By a grid sum in one and two dimensions."""
-        box = ((-REACH * self.prior_sd, REACH * self.prior_sd),) * self.dim
-        return GridExact(self.log_joint, box, ENOUGH) if self.dim <= 2 else None
-
     def make_reference(self) -> Reference:
-        """The exact posterior, or draws of long Metropolis chains."""
-        return self.make_exact() or DrawsReference(metropolis_chains(self))
+        """By a grid sum in one and two dimensions, else draws of long Metropolis chains."""
+        box = ((-REACH * self.prior_sd, REACH * self.prior_sd),) * self.dim
+        return GridExact(self.log_joint, box, ENOUGH) if self.dim <= 2 else DrawsReference(metropolis_chains(self))
 
     def chances(self, theta: Array, points: Array) -> Array:
         """P(class 1) at features (p, k) in units of the rows' sds, by Laplace's approximation: (m, d) -> (m, p)."""

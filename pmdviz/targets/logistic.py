@@ -13,7 +13,7 @@ from pmdviz.kernels.chains import logistic_block_gradient
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior, Natural
+from pmdviz.targets.base import CompiledLikelihood, GaussianPrior, Natural
 from pmdviz.targets.enumeration import hamiltonian_chains
 from pmdviz.targets.exact import DrawsReference, GridExact, Reference
 from pmdviz.targets.rows import read_classes, read_two_classes
@@ -49,7 +49,7 @@ class LogisticOptions(options.DataOptions):
     prior_sd = options.prior_sd(bounds=(0.05, 100), default=2.0)
 
 
-class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
+class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
     """P(y = 1 | x) = 1 / (1 + exp(-x.w)), w ~ N(0, prior_sd^2 I), x = (1, features). A row is (x_1, ..., x_d, y).
 
     Synthetic features are N(0, I); the true slopes point in a random direction, or are drawn from the prior. Rows of
@@ -62,8 +62,13 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
 
     name = "logistic"
     kernel_groups = ("logistic", "logistic_blocks", "trajectories, LogisticModel")  # the last: its exact draws
+    compiled = (
+        likelihoods.logistic_log_likelihood,
+        likelihoods.logistic_grad_log_likelihood,
+        likelihoods.LogisticModel,
+    )
     declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
-    predicts = "class"
+    predicts, intercept = "class", 1
     table = LOGISTIC_TABLE
 
     def build(self) -> None:
@@ -97,19 +102,12 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
             self.data = self._simulate(rng, self.true_weights, self.options.num_data)
         self.test_data = self._simulate(rng, self.true_weights, NUM_TEST)
 
-    @property
-    def model(self) -> likelihoods.LogisticModel:
-        """For compiled chains."""
-        return likelihoods.LogisticModel(1 / self.prior_sd**2, float(self.num_data))
-
-    def make_exact(self) -> GridExact | None:
-        """By a grid sum in one and two dimensions; the log density is concave, so there is one mode."""
-        reach = REACH * self.prior_sd
-        return GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True) if self.dim <= 2 else None
-
     def make_reference(self) -> Reference:
-        """The exact posterior, or draws of four long chains that start about the peak."""
-        return self.make_exact() or DrawsReference(hamiltonian_chains(self))
+        """By a grid sum in one and two dimensions (the log density is concave), else by four chains about the peak."""
+        if self.dim > 2:
+            return DrawsReference(hamiltonian_chains(self))
+        reach = REACH * self.prior_sd
+        return GridExact(self.log_joint, ((-reach, reach),) * self.dim, grows=True)
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return _classed(rng, self._features(rng, n), theta)
@@ -119,12 +117,6 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         if self.options.data == options.SIMULATED:
             return rng.standard_normal((n, self.dim - 1))
         return self.inputs(self.data_rows)[rng.integers(self.num_data, size=n)]
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.logistic_log_likelihood(theta, batch)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.logistic_grad_log_likelihood(theta, batch)
 
     def block_gradient(self, block: Block, own: Array, others: Array, closed: Mapping[str, Array]) -> Array:
         """E over the others of the gradient in the block, (M, k): one linear predictor of each particle is enough."""
@@ -141,15 +133,6 @@ class Logistic(InBlocks, GaussianPrior[LogisticOptions]):
         slope = bound_slope(np.sqrt((spread**2).sum(axis=1) + centre**2))
         precision = np.eye(self.dim) / self.prior_sd**2 + scale * np.einsum("n,nd,nk->dk", slope, x, x, optimize=False)
         return Natural(scale * np.einsum("n,nd->d", y - 0.5, x), precision)
-
-    def inputs(self, rows: Array) -> Array:
-        """The features without the intercept, (n, d + 1) -> (n, d - 1)."""
-        return rows[:, 1:-1]
-
-    def rows_at(self, inputs: Array) -> Array:
-        """Rows of class 0 with these features (n, d - 1) -> (n, d + 1)."""
-        n = len(inputs)
-        return np.column_stack([np.ones(n), inputs, np.zeros(n)])
 
     def row_mean(self, theta: Array, rows: Array) -> Array:
         """P(y = 1 | x, theta), (m, d) and (n, d + 1) -> (m, n)."""

@@ -12,7 +12,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.spins import mixture_sweep
 from pmdviz.knobs import Choice, Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior
+from pmdviz.targets.base import CompiledLikelihood
 from pmdviz.targets.enumeration import states_of
 from pmdviz.targets.exact import GaussianMixtureExact, GridExact, Handle
 from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
@@ -41,7 +41,7 @@ class MixtureOptions(options.DataOptions):
     theta2 = Real(-2.0, (-5, 5), label="True θ₂", unit="units of x", only_if=options.ONLY_SIMULATED)
 
 
-class Mixture(GaussianPrior[MixtureOptions]):
+class Mixture(CompiledLikelihood[MixtureOptions]):
     """x ~ p N(theta1, sigma_x^2) + (1-p) N(theta1 + theta2, sigma_x^2), theta ~ N(0, prior_sd^2 I).
 
     With p = 0.5 the likelihood is the same at (theta1, theta2) and (theta1 + theta2, -theta2): two modes.
@@ -56,13 +56,14 @@ class Mixture(GaussianPrior[MixtureOptions]):
 
     name = "mixture"
     kernel_groups = ("mixture",)
+    compiled = mixture.mixture_log_likelihood, mixture.mixture_grad_log_likelihood, mixture.mixture_model
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
-        self.prior_sd = o.prior_sd
+        self.prior_sd, self.numbers = o.prior_sd, (float(o.sigma_x), float(o.p))
         if o.data == options.SIMULATED:
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.array([o.theta1, o.theta2]), o.num_data)
             self.prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
@@ -78,12 +79,7 @@ class Mixture(GaussianPrior[MixtureOptions]):
             Handle("second mode", (o.theta1 + o.theta2, -o.theta2), lambda x, y: {"theta1": x + y, "theta2": -y}),
         )
 
-    @property
-    def model(self) -> mixture.MixtureModel:
-        """For compiled chains."""
-        return mixture.mixture_model(self.prior_sd, self.num_data, self.options.sigma_x, self.options.p)
-
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum: both means lie between the data and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
         if self.options.data != options.SIMULATED:
@@ -93,12 +89,6 @@ class Mixture(GaussianPrior[MixtureOptions]):
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         second = rng.random(n) >= self.options.p
         return theta[0] + theta[1] * second + self.options.sigma_x * rng.standard_normal(n)
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return mixture.mixture_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return mixture.mixture_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.p)
 
     def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """The labels given theta, then both coordinates of theta at once given the labels."""
@@ -175,7 +165,7 @@ class Gmm(InBlocks, WithoutData[GmmOptions]):
             means[:, moved] = np.linspace(-o.spread, o.spread, o.num_components)[:, None]
         return means
 
-    def make_exact(self) -> GaussianMixtureExact:
+    def make_reference(self) -> GaussianMixtureExact:
         """In closed form."""
         return GaussianMixtureExact(self.weights, self.means, self.options.variance * np.eye(self.dim))
 
@@ -226,7 +216,7 @@ class WarpedGmm(WithoutData[WarpedGmmOptions]):
         self.means, self.log_weights = MEANS, np.full(len(MEANS), -np.log(len(MEANS)))
         self.start_from(*_corners(o.curvature, WARPED_GMM_VIEW_SDS * o.variance**0.5))
 
-    def make_exact(self) -> WarpedExact:
+    def make_reference(self) -> WarpedExact:
         """Moments and draws in closed form, boxes by a grid."""
         return WarpedExact(self)
 
@@ -329,7 +319,7 @@ class Rbm(WithoutData[RbmOptions]):
         reach = np.abs(self.coupling).sum(axis=1) + VIEW_SDS
         self.start_from(self.visible_bias - reach, self.visible_bias + reach)
 
-    def make_exact(self) -> GaussianMixtureExact:
+    def make_reference(self) -> GaussianMixtureExact:
         """By a visit of every state of the hidden units."""
         k = self.options.num_hidden
         states = states_of(Discrete((-1, 1), k), np.arange(2**k))

@@ -14,7 +14,7 @@ from pmdviz.kernels import likelihoods
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Real, Whole
 from pmdviz.targets import options
-from pmdviz.targets.base import GaussianPrior
+from pmdviz.targets.base import CompiledLikelihood
 from pmdviz.targets.exact import GaussianExact, GridExact, Handle
 from pmdviz.targets.rows import CARRIED as CARRIED_IMAGES
 from pmdviz.targets.space import numbered
@@ -44,7 +44,7 @@ class BananaOptions(options.DataOptions):
     theta2 = Real(0.8, (-2, 2), label="True θ₂", unit="units of θ", only_if=options.ONLY_SIMULATED)
 
 
-class Banana(GaussianPrior[BananaOptions]):
+class Banana(CompiledLikelihood[BananaOptions]):
     """x ~ N(theta_1 + b theta_2^2, sigma_x^2), theta ~ N(0, prior_sd^2 I).
 
     The data tell theta_1 + b theta_2^2 up to sigma_x / sqrt(N) and nothing else: where on that parabola theta lies is
@@ -58,13 +58,14 @@ class Banana(GaussianPrior[BananaOptions]):
 
     name = "banana"
     kernel_groups = ("banana",)
+    compiled = likelihoods.banana_log_likelihood, likelihoods.banana_grad_log_likelihood, likelihoods.BananaModel
     declared = frozenset({"gradient", "row_density"})
     table = BANANA_TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 2, ("θ₁", "θ₂")
-        self.prior_sd = o.prior_sd
+        self.prior_sd, self.numbers = o.prior_sd, (float(o.sigma_x), float(o.bend))
         if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.data = o.theta1 + o.bend * o.theta2**2 + o.sigma_x * rng.standard_normal(o.num_data)
@@ -93,22 +94,10 @@ class Banana(GaussianPrior[BananaOptions]):
             Handle("its mirror image", (o.theta1, -o.theta2), lambda x, y: {"theta1": x, "theta2": -y}),
         )
 
-    @property
-    def model(self) -> likelihoods.BananaModel:
-        """For compiled chains."""
-        o = self.options
-        return likelihoods.BananaModel(1 / self.prior_sd**2, float(self.num_data), float(o.sigma_x), float(o.bend))
-
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum."""
         reach = BOX_SDS * self.prior_sd + self._reach
         return GridExact(self.log_joint, ((-reach, reach), (-reach, reach)), NUM_CELLS)
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.banana_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.banana_grad_log_likelihood(theta, batch, self.options.sigma_x, self.options.bend)
 
 
 # A posterior with two modes on a line: densities are curves.
@@ -131,7 +120,7 @@ class Bimodal1DOptions(options.DataOptions):
     theta = Real(1.2, (0, 3), label="True |θ|", unit="√(units of x)", only_if=options.ONLY_SIMULATED)
 
 
-class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
+class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
     """x ~ N(theta^2, sigma_x^2), theta ~ N(0, prior_sd^2): theta and -theta explain the data equally well.
 
     title: Two modes on a line (1-D)
@@ -142,13 +131,14 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
 
     name = "bimodal1d"
     kernel_groups = ("bimodal",)
+    compiled = likelihoods.bimodal_log_likelihood, likelihoods.bimodal_grad_log_likelihood, likelihoods.BimodalModel
     declared = frozenset({"gradient", "row_density"})
     table = BIMODAL_TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o, self.dim, self.parameter_names = self.options, 1, ("θ",)
-        self.prior_sd = o.prior_sd
+        self.prior_sd, self.numbers = o.prior_sd, (float(o.sigma_x),)
         if o.data == options.SIMULATED:
             self.data = o.theta**2 + o.sigma_x * np.random.default_rng(o.data_seed).standard_normal(o.num_data)
             self.prior_frame(o.theta)
@@ -169,23 +159,12 @@ class Bimodal1D(GaussianPrior[Bimodal1DOptions]):
             for side, sign in (("right", 1), ("left", -1))
         )
 
-    @property
-    def model(self) -> likelihoods.BimodalModel:
-        """For compiled chains."""
-        return likelihoods.BimodalModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
-
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum: the modes lie between the best fit and 0, up to the prior's reach."""
         reach = REACH * self.prior_sd
         if self.options.data != options.SIMULATED:
             reach += self._best_fit
         return GridExact(self.log_joint, ((-reach, reach),))
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.bimodal_log_likelihood(theta, batch, self.options.sigma_x)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.bimodal_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
 
 # The conjugate Gaussian: everything about the posterior is known in closed form.
@@ -210,7 +189,7 @@ class GaussianOptions(options.DataOptions):
     theta = Real(0.7, (-5, 5), label="True θ", unit="units of x", only_if=options.ONLY_SIMULATED)
 
 
-class Gaussian(GaussianPrior[GaussianOptions]):
+class Gaussian(CompiledLikelihood[GaussianOptions]):
     """x ~ N(theta, sigma_x^2 I), theta ~ N(0, prior_sd^2 I).
 
     Posterior N(mean, v I) with 1/v = 1/prior_sd^2 + N/sigma_x^2 and mean = v sum_n x_n / sigma_x^2.
@@ -223,13 +202,14 @@ class Gaussian(GaussianPrior[GaussianOptions]):
 
     name = "gaussian"
     kernel_groups = ("gaussian",)
+    compiled = likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, likelihoods.GaussianModel
     declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
     table = GAUSSIAN_TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
-        self.dim, self.prior_sd = o.dim, o.prior_sd
+        self.dim, self.prior_sd, self.numbers = o.dim, o.prior_sd, (float(o.sigma_x),)
         self.parameter_names = numbered("θ", o.dim)
         if o.data == options.SIMULATED:
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.full(o.dim, o.theta), o.num_data)
@@ -244,12 +224,7 @@ class Gaussian(GaussianPrior[GaussianOptions]):
         at = (o.theta, o.theta if shown == 2 else 0.0)
         return (Handle("true θ", at, lambda x, y: {"theta": (x + y) / shown}),)
 
-    @property
-    def model(self) -> likelihoods.GaussianModel:
-        """For compiled chains."""
-        return likelihoods.GaussianModel(1 / self.prior_sd**2, float(self.num_data), float(self.options.sigma_x))
-
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form."""
         mean, variance = self._posterior(self.data_rows)
         at_mean = 0.5 * self.dim * np.log(2 * np.pi * variance)  # log p(X) = log p(mean, X) - log p(mean | X)
@@ -263,12 +238,6 @@ class Gaussian(GaussianPrior[GaussianOptions]):
 
     def _simulate(self, rng: Rng, theta: Array, n: int) -> Array:
         return theta + self.options.sigma_x * rng.standard_normal((n, self.dim))
-
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.gaussian_log_likelihood(theta, batch, self.options.sigma_x)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.gaussian_grad_log_likelihood(theta, batch, self.options.sigma_x)
 
     def row_log_likelihood(self, theta: Array, rows: Array) -> Array:
         """log p(x | theta) of every row, (m, d) and (n, d) -> (m, n), in nats."""
@@ -304,7 +273,7 @@ class LinearOptions(options.DataOptions):
     prior_sd = options.prior_sd(bounds=(0.05, 100))
 
 
-class Linear(GaussianPrior[LinearOptions]):
+class Linear(CompiledLikelihood[LinearOptions]):
     """y ~ N(x.w, sigma_y^2), w ~ N(0, prior_sd^2 I), features x ~ N(0, R) with R_kl = r^|k - l|.
 
     Posterior N(mean, S), S^-1 = I / prior_sd^2 + X'X / sigma_y^2, mean = S X'y / sigma_y^2; the true w is a draw of the
@@ -318,6 +287,7 @@ class Linear(GaussianPrior[LinearOptions]):
 
     name = "linear"
     kernel_groups = ("linear",)
+    compiled = likelihoods.linear_log_likelihood, likelihoods.linear_grad_log_likelihood, likelihoods.LinearModel
     declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
     table = LINEAR_TABLE
@@ -326,7 +296,7 @@ class Linear(GaussianPrior[LinearOptions]):
         """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         self.dim, self.prior_sd, self.parameter_names = o.dim, o.prior_sd, numbered("w", o.dim)
-        self.sigma_y = float(o.sigma_y)
+        self.sigma_y, self.numbers = float(o.sigma_y), (float(o.sigma_y),)
         if o.data == options.SIMULATED:
             rng = np.random.default_rng(o.data_seed)
             self.true_weights = o.prior_sd * rng.standard_normal(o.dim)
@@ -342,15 +312,10 @@ class Linear(GaussianPrior[LinearOptions]):
         rows, rest = options.divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
         self.data = with_ones(rows)
         self.test_data = None if rest is None else with_ones(rest)
-        self.input_names = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1)
+        self.input_names, self.intercept = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1), 1
         self.prior_frame(*self._posterior(self.data)[0])
 
-    @property
-    def model(self) -> likelihoods.LinearModel:
-        """For compiled chains."""
-        return likelihoods.LinearModel(1 / self.prior_sd**2, float(self.num_data), self.sigma_y)
-
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form."""
         mean, factor = self._posterior(self.data_rows)
         return GaussianExact(mean, np.linalg.inv(factor @ factor.T), self._log_evidence(mean, factor))
@@ -377,25 +342,10 @@ class Linear(GaussianPrior[LinearOptions]):
             x[:, k] = r * x[:, k - 1] + np.sqrt(1 - r**2) * noise[:, k]
         return np.column_stack([x, (x * theta).sum(axis=1) + self.sigma_y * noise[:, -1]])
 
-    def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.linear_log_likelihood(theta, batch, self.sigma_y)
-
-    def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return likelihoods.linear_grad_log_likelihood(theta, batch, self.sigma_y)
-
     def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
         """All weights given all data at once: a sweep is an independent draw from the posterior."""
         mean, factor = self._posterior(data)
         return mean + np.linalg.solve(factor.T, rng.standard_normal(self.dim))
-
-    def inputs(self, rows: Array) -> Array:
-        """The features without an intercept, (n, d + 1) -> (n, k)."""
-        return rows[:, 1:-1] if self.input_names else rows[:, :-1]
-
-    def rows_at(self, inputs: Array) -> Array:
-        """Rows with these features (n, k) and y = 0, (n, d + 1)."""
-        rows = np.column_stack([inputs, np.zeros(len(inputs))])
-        return with_ones(rows) if self.input_names else rows
 
     def row_mean(self, theta: Array, rows: Array) -> Array:
         """E(y | x, theta), (m, d) and (n, d + 1) -> (m, n)."""
@@ -470,7 +420,7 @@ class PPCA(Linear):
         o: PPCAOptions = self.options  # type: ignore[assignment]  # `linear` has other options
         self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
         self.decoder = fitted_decoder(o.dim)
-        self.sigma_y = self.decoder.noise_sd
+        self.sigma_y, self.numbers = self.decoder.noise_sd, (self.decoder.noise_sd,)
         self.image = self.decoder.held_out[o.image] if o.data == CARRIED else _own_image(o.data)
         self.observed = np.random.default_rng(0).permutation(PIXELS)[: o.num_data]  # the same for every image
         self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -77,14 +78,20 @@ def _principal(x: Array, held_out: Array, k: int) -> tuple[Array, Array]:
     return tuple(np.round((rows - centre) @ axes.T * unit, PLACES) for rows in (x, held_out))
 
 
+def _of_sklearn(name: str) -> Any:
+    """Rows and classes that scikit-learn carries. Raises InputError without it."""
+    try:
+        from sklearn import datasets
+    except ImportError:
+        raise InputError(f"data {name!r} need scikit-learn: pip install 'pmdviz[data]'", "data") from None
+    return getattr(datasets, f"load_{name}")()
+
+
 @cache
 def _digits() -> tuple[Array, float]:
     """The 1,797 images of 8 x 8 pixels from 0 to 16 that scikit-learn carries."""
-    try:
-        from sklearn.datasets import load_digits
-    except ImportError:
-        raise InputError("data 'digits' need scikit-learn: pip install 'pmdviz[data]'", "data") from None
-    return np.column_stack(load_digits(return_X_y=True)), 16.0
+    found = _of_sklearn("digits")
+    return np.column_stack([found.data, found.target]), 16.0
 
 
 @cache
@@ -334,11 +341,7 @@ def _of_statsmodels(name: str) -> tuple[Array, tuple[str, ...]]:
 @cache
 def _breast_cancer() -> tuple[Array, tuple[str, ...]]:
     """569 tumours of 30 features, benign (1) or malignant (0), that scikit-learn carries."""
-    try:
-        from sklearn.datasets import load_breast_cancer
-    except ImportError:
-        raise InputError("data 'breast_cancer' need scikit-learn: pip install 'pmdviz[data]'", "data") from None
-    found = load_breast_cancer()
+    found = _of_sklearn("breast_cancer")
     return np.column_stack([found.data, found.target]).astype(np.float64), tuple(map(str, found.feature_names))
 
 

@@ -114,7 +114,7 @@ class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
         reach = np.full(o.dim, VIEW_SDS)
         self.start_from(-reach, reach)
 
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         """In closed form."""
         return GaussianExact(np.zeros(self.dim), self.cov, 0.0)
 
@@ -174,7 +174,7 @@ class Funnel(WithoutData[FunnelOptions]):
         reach = np.array([3.0 * o.sd, *np.full(o.dim - 1, np.exp(o.sd))])  # of x: two of its sds at v = 0.6 sds or so
         self.start_from(-reach, reach)
 
-    def make_exact(self) -> GivenOne:
+    def make_reference(self) -> GivenOne:
         """Mean and covariance in closed form, with E exp(v) = exp(sd^2 / 2); the rest by a sum over v."""
         sd = self.options.sd
         v = np.linspace(-FUNNEL_BOX_SDS * sd, FUNNEL_BOX_SDS * sd, NODES)
@@ -354,7 +354,7 @@ class Decoder(WithoutData[DecoderOptions]):
         self.observed = np.arange(SIDE**2)
         self.start_from(np.full(2, -3.5), np.full(2, 3.5))
 
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum."""
         return GridExact(self.log_joint, BOX)
 
@@ -455,7 +455,7 @@ class TypedDensity(WithoutData[TypedDensityOptions]):
             raise _refused(f"rises without end at {where}; it must be bounded")
         self.start_from(*_bulk(cells))
 
-    def make_exact(self) -> GridExact:
+    def make_reference(self) -> GridExact:
         """By a grid sum."""
         return GridExact(self._log_p, self.box, NUM_CELLS[self.dim])
 
@@ -574,7 +574,7 @@ class EightSchools(WithoutData[EightSchoolsOptions]):
         low, high = np.array([-4.0, *[-reach] * 8, -8.0]), np.array([4.0, *[reach] * 8, 15.0])
         self.start_from(low, high)
 
-    def make_exact(self) -> GivenOne:
+    def make_reference(self) -> GivenOne:
         """By a sum over log tau: given tau all else is Gaussian."""
         reach = 150.0 if self.is_centred else 12.0
         box = ((LOG_TAUS[0], LOG_TAUS[-1]), *((-reach, reach),) * 8, (-60.0, 60.0))

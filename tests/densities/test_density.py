@@ -23,7 +23,7 @@ from pmdviz.densities.density import (
 )
 from pmdviz.methods import METHODS
 from pmdviz.methods import weighting as smoothing
-from pmdviz.methods.weighting import SmoothingKnobs, from_density, smoothed
+from pmdviz.methods.weighting import SmoothingKnobs, children, smoothed
 from tests.support.tables import looped
 
 
@@ -350,7 +350,7 @@ def test_few_or_coincident_particles_still_have_a_kernel_and_a_density(m, d):
             with np.errstate(divide="ignore"):
                 q = density_of(x, np.log(w))
             assert isinstance(q, ShapedDensity) and np.isfinite(q.log_density(x[:1])).all()
-            assert np.isfinite(from_density(np.random.default_rng(0), q, 5)).all()
+            assert np.isfinite(children(np.random.default_rng(0), q, 5, "balanced", "systematic")[0]).all()
 
 
 def test_as_many_clusters_as_there_are_modes_and_a_few_outliers_have_none():

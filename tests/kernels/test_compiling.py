@@ -173,7 +173,7 @@ def test_no_type_of_argument_is_left_to_compile(writeable):
     likelihoods.banana_log_likelihood(arrays[2], weights, 1, 1)
     likelihoods.banana_grad_log_likelihood(arrays[3][:, 1:], weights[::2], 1.0, 0)
     likelihoods.bimodal_grad_log_likelihood(arrays[5][:, 2:3], weights, 1.0)
-    model, x, one = mixture.mixture_model(1.0, 70, 1.0, 0.5), weights, arrays[2][:1]
+    model, x, one = mixture.mixture_model(1.0, 70.0, 1.0, 0.5), weights, arrays[2][:1]
     chains.langevin(model, one[0], arrays[5], (1, 1, 1, 0), arrays[2], one[0] + 9)
     chains.hamiltonian(model, x, (one[0], 0, one[0]), one, np.ones(1, int), weights[:1], 1, one[0], one[0] + 9, 1)
     chains.uniforms_of(x)

@@ -13,7 +13,7 @@ from pmdviz.errors import TargetError
 from pmdviz.kernels.chains import metropolis
 from pmdviz.methods import METHODS, nuts, usual_target
 from pmdviz.methods.mcmc import BLOCK, appended, gaussian_of, hmc, judged_draws_of, kde_of, num_distinct, position
-from pmdviz.methods.mcmc.hmc import acceptance, trajectory
+from pmdviz.methods.mcmc.hmc import Phase, acceptance, trajectory
 from pmdviz.methods.mcmc.random_walk import wanted_acceptance
 from pmdviz.methods.mcmc.sgld import SGLDState
 from pmdviz.methods.nuts import Asked, Motion, Point, Tree, grown, turns
@@ -132,7 +132,8 @@ def test_each_chain_of_a_pool_steps_as_one_alone_and_the_judged_draws_of_all_are
 def test_a_trajectory_that_goes_too_far_asks_for_no_gradient_there(name):
     target, rng = make_target(name, num_data=30), np.random.default_rng(4)
     theta, momentum = target.sample_prior(rng, 1)[0], 1e9 * np.sign(rng.standard_normal(target.dim))
-    end = trajectory(target, theta, target.grad_log_joint(theta[None])[0], momentum, 0.02, 30, target.data)[-1]
+    start = Phase(theta, momentum, target.grad_log_joint(theta[None])[0])
+    end = trajectory(target, start, 0.02, 30, target.data)[-1]
     assert end.diverged and end.num_gradients == 0
 
 
@@ -236,7 +237,7 @@ def test_a_step_that_is_too_large_is_an_error_in_words_or_stays():
     assert np.isfinite(session.frame.metrics["mean_error"])
     session = advanced("nuts", 3, "gaussian", tune=False, time_step=1000.0)
     info = session.frame.info
-    assert info.event("diverged") and len(np.unique(all_draws(session), axis=0)) == 1
+    assert "diverged" in info.events and len(np.unique(all_draws(session), axis=0)) == 1
     assert info.scalars["acceptance_statistic"] == 0.0
 
 

@@ -107,7 +107,7 @@ CHECKS = {"particles": check_particles, "chain": check_chain, "structured": chec
 def check_info(info, method, densities):
     assert isinstance(info, StepInfo) and info.words and "\n" not in info.words
     assert info.cost.visited >= 0 and info.scalars.get("zero_weight", 0) >= 0
-    assert {event.kind for event in info.events} <= {*method.marks}
+    assert {*info.events} <= {*method.marks}
     assert info.step_size is None or 0 < info.step_size <= MAX_STEP.get(method.name, 1e300)
     density = next(iter(densities.values()))
     if method.family not in ("particles", "structured"):

@@ -11,7 +11,7 @@ from pmdviz.methods import METHODS
 from pmdviz.methods.annealing import Rung, Walkers, settled, walked
 from pmdviz.methods.importance import Proposal, chi2_gradient, m_pmc, power_of_weights, tempered
 from pmdviz.methods.smc import moved, next_beta, proposal_cholesky, resampled, shrunk
-from pmdviz.methods.weighting import DRAWS, RESAMPLERS, from_density
+from pmdviz.methods.weighting import DRAWS, RESAMPLERS, children
 from pmdviz.targets import make_target
 from tests.densities.test_density import some
 from tests.kernels.naive import differences
@@ -274,7 +274,7 @@ def test_the_gradient_is_that_of_log_chi2(defensive):
 
 
 def means(values_of, density, n, draws, resampler="systematic", runs=80):
-    drawn = (from_density(np.random.default_rng(seed), density, n, draws, resampler) for seed in range(runs))
+    drawn = (children(np.random.default_rng(seed), density, n, draws, resampler)[0] for seed in range(runs))
     return np.array([values_of(points).mean() for points in drawn])
 
 

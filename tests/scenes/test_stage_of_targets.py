@@ -5,7 +5,7 @@ import pytest
 
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
-from pmdviz.methods import METHODS
+from pmdviz.methods.stein.discrete_gf_svgd import quantile_bins
 from pmdviz.scenes.columns import CORNERS
 from pmdviz.scenes.stage import SCENES, applicable_scenes, components, ladder, square
 from pmdviz.scenes.stage.discrete import BARS, FAINT, NEUTRAL, TOP
@@ -151,8 +151,7 @@ def test_bars_are_probabilities_and_shares(method):
 @looped("knobs", [{}, {"bins_per_value": 2}, {"base_spread": 4.0}, {"clip": 1.0}])
 def test_bins_hold_the_points_that_stand_in_them(knobs):
     frame = frame_of("categorical", "discrete_gf_svgd", 20, num_particles=40, **knobs)
-    columns, bins = SCENES["quantile_bins"].columns(frame, (0, 1)), METHODS["discrete_gf_svgd"].bins
-    gamma = bins(frame.target, frame.knobs)
+    columns, gamma = SCENES["quantile_bins"].columns(frame, (0, 1)), quantile_bins(frame.target, frame.knobs)
     count = gamma.num_bins
     shown = heights(columns.approximate, count, BARS)
     inside = np.bincount(np.searchsorted(gamma.edges, frame.state.latent[:, 0]), minlength=count) / 40
@@ -361,7 +360,7 @@ def test_rings_are_importance_weights_around_the_dots_and_areas_are_weights_up_t
     np.testing.assert_allclose(components.diameters(np.array([0.0, 0.01, 0.04, 1.0])), areas, rtol=1e-6)
     frame = frame_of("gmm", "black_box_is", 3, dim=dim, num_particles=40)
     columns = REWEIGHTING.columns(frame, pair)
-    wanted = components.diameters(frame.method.before(frame.state))
+    wanted = components.diameters(np.exp(frame.state.importance))
     kept, corners = wanted > 0, components.RING_CORNERS
     x, y = (columns.paths[name].reshape(-1, corners) for name in ("x0", "y0"))
     dots = columns.particles
@@ -388,7 +387,7 @@ def test_the_surrogate_is_dashes_and_a_dot_s_area_its_weight():
     curves = [curve[~np.isnan(curve)] for curve in rows if len(curve) > 2]
     assert not np.allclose(curves[0], curves[-1])
     frame = of_surrogate(surrogate="prior")
-    columns, ratios = SURROGATE.columns(frame, (0, 1)), frame.method.ratios(frame.state)
+    columns, ratios = SURROGATE.columns(frame, (0, 1)), np.exp(frame.state.log_ratios)
     np.testing.assert_allclose(columns.particles["weight"], ratios, rtol=1e-6)
     between = (columns.particles["size"] > ladder.SMALLEST) & (columns.particles["size"] < 20)
     squares = columns.particles["size"][between] ** 2 / ratios[between]

@@ -85,7 +85,7 @@ def ran(recipe: Recipe, first: int = FIRST) -> tuple[Session, int, list[float]]:
     before = session.frame
     while not session.done and session.frame.iteration < first:
         frame = session.advance(1)
-        if {event.kind for event in frame.info.events} & TURNED:
+        if {*frame.info.events} & TURNED:
             break
         before = frame
     at, found = before.iteration, figures(before)

@@ -26,7 +26,7 @@ class ToyMean(GaussianPrior, Target):
         self.data = 0.5 + np.random.default_rng(self.options.data_seed).standard_normal((self.options.num_data, 3))
         self.prior_frame(0.5, 0.5, 0.5)
 
-    def make_exact(self) -> GaussianExact:
+    def make_reference(self) -> GaussianExact:
         n = self.num_data
         return GaussianExact(self.data.sum(axis=0) / (n + 1), np.eye(3) / (n + 1))
 

@@ -28,7 +28,7 @@ from pmdviz.kernels.jit import DEFAULT
 from pmdviz.knobs import Knobs
 from pmdviz.methods import StepBlock, StepInfo
 from pmdviz.methods.pmd import PMDState
-from pmdviz.methods.step import ComputedTerms, Cost, Event
+from pmdviz.methods.step import ComputedTerms, Cost
 from pmdviz.metrics import METRICS
 from pmdviz.metrics.divergences import DensitiesOnGrid
 from pmdviz.metrics.perfect_draws import Floor, remember
@@ -201,11 +201,11 @@ class Recording:
     def info(self, iteration: int) -> StepInfo:
         """What the step that led to an iteration said; its terms are for the live run."""
         said = self.about["steps"][iteration - 1]
-        events = tuple(Event(*event) for event in said["events"])
         drawn = self.set_at[iteration]
         parents = self.parents[drawn - 1] if drawn != self.set_at[iteration - 1] else None
         terms = ComputedTerms(needs_kernels)
-        return StepInfo(Cost(*said["cost"]), said["words"], events, said["scalars"], terms, parents=parents)
+        cost, events = Cost(*said["cost"]), dict(said["events"])
+        return StepInfo(cost, said["words"], events, said["scalars"], terms, parents=parents)
 
 
 @cache

@@ -9,19 +9,17 @@ import numpy as np
 from pmdviz.densities.bandwidth import PRIOR_FLOOR, SPREAD_FLOOR, median, typical_distance
 from pmdviz.densities.density import Density, KernelDensity, Points
 from pmdviz.densities.product import MANY, DiagonalDensity
-from pmdviz.errors import TargetError
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import cholesky
 from pmdviz.knobs import Real, Whole
-from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped, rows_in_words
-from pmdviz.methods.step import ComputedTerms, Event, MethodKnobs, Scalar, StepInfo, total
+from pmdviz.methods.base import DEFAULT_BUDGET, Method, Stepped
+from pmdviz.methods.step import ComputedTerms, MethodKnobs, Scalar, StepInfo, total
 from pmdviz.targets import Target
 
 ACCEPTANCE = Scalar("acceptance", "accepted proposals", "share so far")
 BLOCK = 256  # new draws kept apart: a long chain is not copied at every step
 KDE_SHARE = 0.1  # the kernel's sd as a share of the median distance between draws (Dai et al. 2016, Appendix H.1)
 USUAL_DRAWS = 400  # that are judged at the end of a default budget
-REACH = 1e6  # prior sds; a chain beyond that has diverged
 
 
 class ChainKnobs(MethodKnobs):
@@ -100,14 +98,6 @@ def appended(state: OneChain, thetas: Array) -> OneChain:
     if full:
         older, newer = np.concatenate([older, newer[:full]]), newer[full:].copy()
     return state._replace(older=older, newer=newer, iteration=state.iteration + len(thetas))
-
-
-def check_reach(theta: Array, target: Target, step_size: float, batch: Array) -> None:
-    """Raise TargetError where theta (d,) is a million prior sds away: the chain was not stable at its step size."""
-    if (np.abs(theta) <= REACH * target.scale).all():
-        return
-    words = f"the chain diverged on target {target.name!r} to theta = {theta}"
-    raise TargetError(f"{words}; use a step size smaller than {step_size:.3g}", theta, rows_in_words(batch))
 
 
 def num_left_out(iteration: int, knobs: ChainKnobs) -> int:
@@ -227,11 +217,11 @@ class Chain(Method[OneChain | Pool, OwnKnobs]):
 def pooled(infos: tuple[StepInfo, ...]) -> StepInfo:
     """The result of a step of several chains: the sum of the costs, means of the scalars, all terms and paths."""
     first, count = infos[0], len(infos)
-    events = {event.kind: event for info in infos for event in info.events}
+    events = {kind: f"of one chain or more: {words}" for info in infos for kind, words in info.events.items()}
     return StepInfo(
         total(*(info.cost for info in infos)),
         f"{count} chains, the first: {first.words}",
-        tuple(Event(kind, f"of one chain or more: {event.words}") for kind, event in events.items()),
+        events,
         {name: float(np.mean([info.scalars[name] for info in infos])) for name in first.scalars},
         ComputedTerms(partial(_pooled, tuple(info.terms for info in infos))) if first.terms else {},
         partial(_pooled, tuple(info.paths for info in infos)),

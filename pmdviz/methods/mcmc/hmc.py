@@ -9,8 +9,8 @@ from pmdviz.kernels.chains import Start, Trajectories, hamiltonian, uniforms_of
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Flag, KnobSpec, Real, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
-from pmdviz.methods.mcmc import ACCEPTANCE, REACH, Chain, ChainKnobs, Pool, appended, position
+from pmdviz.methods.base import REACH, Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.mcmc import ACCEPTANCE, Chain, ChainKnobs, Pool, appended, position
 from pmdviz.methods.step import ComputedTerms, Cost, Path, StepBlock, StepInfo, Term, Terms, Update, Work, events, total
 from pmdviz.targets.base import IN_SILENCE, Target
 
@@ -134,7 +134,7 @@ def followed(
 ) -> Trajectories:
     """What `hamiltonian` does, for one trajectory on a target whose functions are Python's."""
     theta, before, gradient = start
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
+    end = trajectory(target, Phase(theta, momentum, gradient), time_step, num_steps, data)[-1]
     log_joint, asked = (-np.inf, 0) if end.diverged else log_joint_at(target, end.theta, data)
     chance = acceptance(before, log_joint, momentum, end.momentum)
     accepted = bool(uniform < chance)
@@ -145,11 +145,9 @@ def followed(
     return Trajectories(theta[None].copy(), before, gradient.copy(), *counts, *outcome, 1)
 
 
-def trajectory(
-    target: Target, theta: Array, gradient: Array, momentum: Array, time_step: float, num_steps: int, data: Array
-) -> list[Phase]:
-    """Up to `num_steps` leapfrog steps from theta (d,) with its gradient and a momentum (d,), theta first."""
-    points = [Phase(theta, momentum, gradient)]
+def trajectory(target: Target, start: Phase, time_step: float, num_steps: int, data: Array) -> list[Phase]:
+    """Up to `num_steps` leapfrog steps from a start, which comes first."""
+    points = [start]
     while len(points) <= num_steps and not points[-1].diverged:
         points.append(leap(target, points[-1], time_step, data))
     return points
@@ -199,7 +197,7 @@ def energy_terms(target: Target, theta: Array, momentum: Array, time_step: float
     Where it diverges the potential at its end is infinite, whatever its momentum.
     """
     gradient = target.grad_log_joint(theta[None], data)[0]
-    end = trajectory(target, theta, gradient, momentum, time_step, num_steps, data)[-1]
+    end = trajectory(target, Phase(theta, momentum, gradient), time_step, num_steps, data)[-1]
     before = log_joint_at(target, theta, data)[0]
     after = -np.inf if end.diverged else log_joint_at(target, end.theta, data)[0]
     fallen = 0.0 if end.diverged else 0.5 * float((momentum**2).sum() - (end.momentum**2).sum())
@@ -251,8 +249,8 @@ class LeapfrogChain(Chain):
     wanted_acceptance: ClassVar[float]
 
     def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """Leapfrog steps of trajectories (T,), by uniforms (T,) on [0, 1]."""
-        raise NotImplementedError
+        """Leapfrog steps of trajectories (T,), by uniforms (T,): 1 .. the longest alike (Neal 2011, section 3.2)."""
+        return np.minimum(1 + (uniforms * knobs.longest).astype(np.int64), knobs.longest)
 
     def rows_per_draw(self, target: Target, knobs: LeapfrogKnobs) -> float:
         """The gradients of a trajectory that has every length alike, and the density at its end."""
@@ -297,7 +295,7 @@ class LeapfrogChain(Chain):
         if found.made < count:
             rng.bit_generator.state = before
             self._drawn(rng, found.made, target.dim, knobs)
-        way = (target, *start[::2], momenta[0], time_step, int(lengths[0]), data)
+        way = target, Phase(start[0], momenta[0], start[2]), time_step, int(lengths[0]), data
         last = found.made - 1
         here, length = (found.draws[last - 1] if last else start[0]), int(lengths[last])
         terms = ComputedTerms(partial(energy_terms, target, here, momenta[last], time_step, length, data))
@@ -330,9 +328,9 @@ class LeapfrogChain(Chain):
         return appended(state, found.draws[: found.made])
 
 
-def _paths(accepted: bool, target: Target, theta: Array, *way: Any) -> dict[str, Array]:
+def _paths(accepted: bool, *way: Any) -> dict[str, Array]:
     """The trajectory, leapfrog step after leapfrog step, as far as it does not diverge."""
-    points = np.array([point.theta for point in trajectory(target, theta, *way) if not point.diverged])
+    points = np.array([point.theta for point in trajectory(*way) if not point.diverged])
     return {"accepted" if accepted else "rejected": np.stack([points[:-1], points[1:]], axis=1)}
 
 
@@ -398,10 +396,6 @@ class HMC(LeapfrogChain):
         Term("kinetic", "kinetic energy lost", "+ |p|^{2}/2 − |p′|^{2}/2"),
     )
 
-    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """Uniform on 1 .. the knob (Neal 2011, section 3.2)."""
-        return np.minimum(1 + (uniforms * knobs.leapfrog_steps).astype(np.int64), knobs.leapfrog_steps)
-
 
 # The Metropolis-adjusted Langevin algorithm (Roberts & Tweedie 1996): a Langevin step that may be rejected.
 
@@ -435,7 +429,3 @@ class MALA(LeapfrogChain):
         Term("potential", "posterior", "log p(θ′ | X) − log p(θ | X)"),
         Term("kinetic", "proposal", "+ log q(θ | θ′) − log q(θ′ | θ)"),
     )
-
-    def lengths(self, uniforms: Array, knobs: LeapfrogKnobs) -> Array:
-        """One."""
-        return np.ones(len(uniforms), np.int64)

@@ -12,8 +12,8 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.topics import mean_counts
 from pmdviz.knobs import Real, Whole
 from pmdviz.methods import optimisers
-from pmdviz.methods.base import BatchMethod, Stepped, checked_gradient
-from pmdviz.methods.mcmc import REACH, Chain, ChainKnobs, Pool, appended, check_reach, position, started, states_of
+from pmdviz.methods.base import REACH, BatchMethod, Stepped, check_reach, checked_gradient
+from pmdviz.methods.mcmc import Chain, ChainKnobs, Pool, appended, position, started, states_of
 from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, StepBlock, StepInfo, Term, Work
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
@@ -94,7 +94,7 @@ class SGLD(BatchMethod, Chain):
         drift, push = 0.5 * step_size * gradient, np.sqrt(step_size) * noise
         if target.model is None:
             moved = position(state) + drift + push
-        check_reach(moved, target, step_size, batch)
+        check_reach(moved[None], target, step_size, batch, "the chain")
         return appended(state, moved[None]), info_of(step_size, len(batch), drift, push)
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
@@ -141,7 +141,7 @@ def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInf
     lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
     words = f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step"
     terms = {"drift": drift[None], "noise": noise[None]}
-    return StepInfo(Cost(batch, 0, batch), words, (), {"step_size": step_size}, terms, numbers={"ε": step_size})
+    return StepInfo(Cost(batch, 0, batch), words, {}, {"step_size": step_size}, terms, numbers={"ε": step_size})
 
 
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.
@@ -200,7 +200,7 @@ class PSGLD(SGLD):
         square = knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2
         steps = step_size / (knobs.damping + np.sqrt(square))  # ε G, (d,)
         moved = theta + 0.5 * steps * gradient + np.sqrt(steps) * noise
-        check_reach(moved, target, step_size, batch)
+        check_reach(moved[None], target, step_size, batch, "the chain")
         state = appended(state._replace(mean_square=square), moved[None])
         return state, info_of(step_size, len(batch), 0.5 * steps * gradient, np.sqrt(steps) * noise)
 
@@ -267,7 +267,7 @@ class AdamSGLD(SGLD):
         push = knobs.drift * state.mean / np.sqrt(state.mean_square + knobs.damping)
         change, noise = 0.5 * step_size * (gradient + push), np.sqrt(step_size) * noise
         moved = theta + change + noise
-        check_reach(moved, target, step_size, batch)
+        check_reach(moved[None], target, step_size, batch, "the chain")
         mean = knobs.gradient_memory * state.mean + (1 - knobs.gradient_memory) * gradient
         square = knobs.square_memory * state.mean_square + (1 - knobs.square_memory) * gradient**2
         state = appended(state._replace(mean=mean, mean_square=square), moved[None])
@@ -357,7 +357,7 @@ class SGRLD(BatchMethod, Chain):
         words = f"ε = {step_size:.3g} · batch of {len(batch):,} documents · no accept step"
         terms = ComputedTerms(partial(terms_of, theta, moved, documents.beta, step_size, drift, noise))
         cost, numbers = Cost(len(batch), len(batch)), {"ε": step_size, "N/B": share}
-        return state, StepInfo(cost, words, (), {"step_size": step_size}, terms, numbers=numbers)
+        return state, StepInfo(cost, words, {}, {"step_size": step_size}, terms, numbers=numbers)
 
     def points(self, state: SGRLDState) -> Array:
         """Where each chain stands before topics are normalised, topic by topic, (C, K W)."""

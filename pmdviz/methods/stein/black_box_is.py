@@ -197,10 +197,6 @@ class BlackBoxIS(weighting.SmoothedMethod):
         words += f"duality gap {gap:.2g} of KSD² · {weighting.words(state.log_weights)}"
         return state, StepInfo(cost, words, scalars=scalars, terms=terms_of(state))
 
-    def before(self, state: BlackBoxState) -> Array:
-        """Importance weights (m,); equal ones before the first step."""
-        return np.exp(state.importance)
-
     def caveat(self, state: BlackBoxState, knobs: BlackBoxISKnobs) -> str:
         """That few points carry the weight, or that the descent was stopped on its way."""
         if state.iteration == 0:

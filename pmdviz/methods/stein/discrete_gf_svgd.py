@@ -187,14 +187,14 @@ def evaluations(knobs: DiscreteGFSVGDKnobs, target: Target) -> int:
     return 3 if is_smooth(knobs, target) else 1
 
 
-def bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
+def quantile_bins(target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
     """Gamma of the target's values."""
     return bins_of(target.space.values, knobs.base_spread, knobs.clip or np.inf, knobs.bins_per_value)
 
 
 def surrogate(target: Target, x: Array, states: Array, batch: Array, knobs: DiscreteGFSVGDKnobs) -> tuple[Array, Array]:
     """log rho - log p_c (m,) in nats up to a constant, and grad log rho (m, d), at latent points x and their states."""
-    log_p, scores = log_target(target, states, batch), bins(target, knobs).base.score(x)
+    log_p, scores = log_target(target, states, batch), quantile_bins(target, knobs).base.score(x)
     if not is_smooth(knobs, target):
         return -log_p, scores
     # sigma(x) = tanh(tau x / 2), stretched from the lowest value to the highest, and its derivative
@@ -316,7 +316,7 @@ class DiscreteGFSVGD(BatchMethod):
         m = knobs.num_particles
         latent = kept_inside(knobs.start_mean + knobs.start_sd * rng.standard_normal((m, target.dim)), knobs)
         zeros = np.zeros(latent.shape)
-        arrays = bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy()
+        arrays = quantile_bins(target, knobs)(latent), weighting.equal(m), latent, zeros, zeros.copy()
         return State(*arrays, float(m), 0)
 
     def step(self, rng: Rng, state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnobs) -> Stepped:
@@ -355,12 +355,6 @@ class DiscreteGFSVGD(BatchMethod):
         """Where the points are, (m, d): what moves."""
         return state.latent
 
-    latent = points
-
-    def bins(self, target: Target, knobs: DiscreteGFSVGDKnobs) -> QuantileBins:
-        """Gamma, and its base."""
-        return bins(target, knobs)
-
     def caveat(self, state: State, knobs: DiscreteGFSVGDKnobs) -> str:
         """That all particles are in one state, or that few of them have all the weight in the force."""
         m = len(state.particles)
@@ -395,7 +389,7 @@ def _moved(state: State, target: Target, batch: Array, knobs: DiscreteGFSVGDKnob
     eps = optimisers.step_size(t, knobs.eta, knobs.kappa)
     free = x + eps * direction
     latent = kept_inside(free, knobs)
-    arrays = bins(target, knobs)(latent), state.log_weights, latent, first, second
+    arrays = quantile_bins(target, knobs)(latent), state.log_weights, latent, first, second
     forces = partial(parts_of_force, x, scores, h, weights=weights)
     parts = optimisers.paced(knobs.optimiser, (state.first, second, t), eps, 1.0, forces)
     return Moved(State(*arrays, effective_sample_size(log_w), t), eps, h, optimisers.clipped(parts, free, latent))

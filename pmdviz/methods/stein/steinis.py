@@ -20,7 +20,7 @@ from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.stein import transport_diagonal
 from pmdviz.knobs import Choice, Whole
 from pmdviz.methods import optimisers, stein, weighting
-from pmdviz.methods.base import Stepped, checked_gradient, checked_log_likelihood, checked_log_prior
+from pmdviz.methods.base import Stepped, check_reach, checked_gradient, checked_log_likelihood, checked_log_prior
 from pmdviz.methods.step import Cost, Path, Scalar, StepInfo, Term, Terms, Work, events
 from pmdviz.targets import Target
 
@@ -193,10 +193,6 @@ class SteinIS(weighting.SmoothedMethod):
         words += _words(moved, did, knobs)
         paths = partial(_arrows, state.points[: len(state.particles)], did.force)
         return moved, StepInfo(cost, words, events(limited=did.limited), scalars, terms, paths)
-
-    def leaders(self, state: SteinISState) -> Array:
-        """Where they stand, (A, d)."""
-        return state.leaders
 
     def stretch(self, state: SteinISState, knobs: SteinISKnobs, target: Target, points: Array) -> Array:
         """log |det(I + step J)| of the last step at points (n, d), nats: (n,)."""
@@ -417,7 +413,7 @@ class PathIntegration(weighting.SmoothedMethod):
         squared = squared_discrepancy(scores, force, diagonal, h, knobs.statistic)
         areas = np.append(state.areas, state.areas[-1] + eps * squared)
         particles = state.particles + eps * unit * force
-        weighting.check_reach(particles, target, planned, batch)
+        check_reach(particles, target, planned, batch)
         parts = partial(stein.parts_of_force, places, scores, h)
         state = PathState(particles, state.log_weights, areas, state.start_gap, t)
         shorter = f" (of {planned:.3g}: a longer step would fold space)" if eps < planned else ""
@@ -427,15 +423,11 @@ class PathIntegration(weighting.SmoothedMethod):
         cost = Cost(len(batch) * (1 + (asked > 0)), len(batch) * asked, len(batch) * len(particles))
         terms = optimisers.paced("plain", (places, places, t), eps * unit, 1.0, parts)
         scalars = {name: float(value) for name, value in scalars.items()}
-        return state, StepInfo(cost, words, (), scalars, terms, numbers={"ε": eps})
+        return state, StepInfo(cost, words, {}, scalars, terms, numbers={"ε": eps})
 
     def log_z(self, state: PathState, knobs: PathIntegrationKnobs, target: Target) -> float | None:
         """The area less what it started from; biased, see above."""
         return None if state.start_gap is None else float(state.areas[-1] - state.start_gap)
-
-    def areas(self, state: PathState) -> Array:
-        """After each step, (t + 1,), nats."""
-        return state.areas
 
     caveat_is_of_q = False
 

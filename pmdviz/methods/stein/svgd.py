@@ -210,7 +210,7 @@ def moved_along(
     scalars |= {"temperature": beta} if annealed else {}
     words = f"kernel width {np.sqrt(h):.3g} · typical move {moved:.2g}" + (f" · β = {beta:.3g}" if annealed else "")
     terms = paced(knobs.optimiser, memory, size * target.scale, target.scale, partial(stein.parts_of_force, *given))
-    info = StepInfo(Cost(), words, (), scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
+    info = StepInfo(Cost(), words, {}, scalars, terms, partial(stein.forces, *given), numbers={"ε": size})
     return (particles, first, second), info, h
 
 
@@ -432,10 +432,6 @@ class GFSVGD(SmoothedMethod):
     def surrogate(self, state: GFSVGDState, knobs: GFSVGDKnobs, target: Target) -> Surrogate:
         """That of the last step, or of the start."""
         return made_surrogate(state.before, state.log_p, knobs, target)
-
-    def ratios(self, state: GFSVGDState) -> Array:
-        """w of the last step."""
-        return np.exp(state.log_ratios)
 
     def temperature(self, state: GFSVGDState, knobs: GFSVGDKnobs) -> float:
         """Of the last step, or the first."""

@@ -148,7 +148,7 @@ def log_sizes(weights: np.ndarray) -> np.ndarray:
 
 def _leaders(frame: Frame, pair: Pair) -> dict[str, np.ndarray]:
     """Where they stand; in one dimension on the axis."""
-    points = frame.method.leaders(frame.state)
+    points = frame.state.leaders
     flat = points[:, 0], np.zeros(len(points))
     return col.curve_columns(*points[:, list(pair)].T if frame.target.dim > 1 else flat)
 
@@ -193,7 +193,7 @@ class ReweightingScene(OverPosterior):
         rows = col.drawn_rows(frame.weights, limit)
         dots = {**drawn.particles, "size": diameters(frame.weights[rows])}
         wide, high = (b - a for a, b in self.ranges(frame.target, pair, drawn.top))
-        sizes = diameters(frame.method.before(frame.state)[rows])
+        sizes = diameters(np.exp(frame.state.importance[rows]))
         circles = rings(dots["x"], dots["y"], sizes * wide / FRAME, sizes * high / FRAME)
         plain = drawn._replace(approximate=col.EMPTY_LINE, prior=col.EMPTY_LINE, image=None)
         return plain._replace(particles=dots, paths=circles)

@@ -8,7 +8,7 @@ import numpy as np
 
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
-from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins
+from pmdviz.methods.stein.discrete_gf_svgd import DiscreteGFSVGD, QuantileBins, quantile_bins
 from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import Pair, Scene, bare_axes, cell_axes
@@ -238,7 +238,7 @@ class QuantileBinsScene(Scene):
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Shades, two curves, bars and dots."""
         target, m = frame.target, len(frame.weights)
-        bins = frame.method.bins(target, frame.knobs)
+        bins = quantile_bins(target, frame.knobs)
         reach = min(bins.base.clip, float(bins.base.centres[-1]) + SDS)
         exact, share = probabilities(frame)
         x = np.linspace(-reach, reach, POINTS)
@@ -268,7 +268,7 @@ class QuantileBinsScene(Scene):
 
 def _shares(frame: Frame, bins: QuantileBins) -> np.ndarray:
     """Of the particles in every bin, (Q,)."""
-    latent: np.ndarray = frame.method.latent(frame.state)
+    latent: np.ndarray = frame.state.latent
     numbers = np.searchsorted(bins.edges, latent[:, 0], side="right")
     return np.bincount(numbers, weights=frame.weights, minlength=bins.num_bins)
 
@@ -280,7 +280,7 @@ def _bars(left: np.ndarray, right: np.ndarray, heights: np.ndarray) -> dict[str,
 def _dots(frame: Frame, reach: float, limit: int) -> dict[str, np.ndarray]:
     """The latent points under the axis."""
     rows = col.drawn_rows(frame.weights, limit)
-    x = frame.method.latent(frame.state)[rows, 0] / reach
+    x = frame.state.latent[rows, 0] / reach
     return col.weighted_dots(x, np.full(len(x), FLOOR), frame.weights, rows, LARGEST)
 
 

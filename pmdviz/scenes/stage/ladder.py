@@ -213,7 +213,7 @@ class AreaScene(Scene):
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """A curve, and a level."""
-        areas = frame.method.areas(frame.state)
+        areas = frame.state.areas
         rows = np.unique(np.linspace(0, len(areas) - 1, min(POINTS, len(areas))).astype(np.int64))
         done = min(frame.spent / frame.budget, 1.0) if frame.budget else 1.0
         shares = rows / max(len(areas) - 1, 1) * done
@@ -270,7 +270,7 @@ class SurrogateScene(posterior.OverPosterior):
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture, with the surrogate instead of the approximation."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
-        ratios = frame.method.ratios(frame.state)
+        ratios = np.exp(frame.state.log_ratios)
         rows = col.drawn_rows(frame.weights, limit)
         sizes = np.maximum(col.dot_sizes(ratios[rows], len(ratios), SURROGATE_LARGEST), SMALLEST).astype(np.float32)
         return drawn._replace(
@@ -326,7 +326,7 @@ def _tempered(plane: Plane, beta: float) -> np.ndarray:
 
 def _words_surrogate(frame: Frame, pair: Pair, top: float) -> col.Words:
     """The ESS of the weights and the temperature, in the upper left corner."""
-    ess, m = effective_sample_size(np.log(np.maximum(frame.method.ratios(frame.state), 1e-300))), len(frame.weights)
+    ess, m = effective_sample_size(np.log(np.maximum(np.exp(frame.state.log_ratios), 1e-300))), len(frame.weights)
     text = f"ESS of ρ/p: {ess:.3g} of {m:,}"
     if frame.knobs.annealing == "on":
         text += f" · β = {frame.method.temperature(frame.state, frame.knobs):.2g}"
