@@ -50,7 +50,7 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         assert css.HIDDEN in screen.traces.figure.css_classes
         lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
         await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
-        lab.begin("new option", option=("dim", 3))  # no picture holds them
+        lab.begin("new option", options=lambda target: {"dim": 3})  # no picture holds them
         await until(lambda: "data" not in group.options.values())
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes

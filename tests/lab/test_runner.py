@@ -231,7 +231,7 @@ def test_a_knob_turned_back_in_time_begins_a_branch_and_swap_and_drop_give_back_
     assert swapped.ghost.name == "the branch" and " → 0.3." in swapped.ghost.words
     again = runner.travel(Past.swap)
     assert again.frame is further.frame and again.recipe == further.recipe
-    dropped = runner.travel(Past.drop)
+    dropped = runner.travel(lambda past: past.end_branch(keep=False))
     assert dropped.frame.digest == alone.frame.digest and dropped.ghost is None and dropped.recipe == old.recipe
 
 
