@@ -238,8 +238,7 @@ def weighed(mark: Mark, columns: StageColumns) -> Mark:
 
 
 def _forecast(look: Look, frames: int, dots: int) -> float:
-    inside = BYTES_INSIDE * look.inside
-    return 0.2 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
+    return 0.2 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + BYTES_INSIDE * look.inside)
 
 
 def _write(job: Job) -> None:
