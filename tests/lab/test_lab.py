@@ -93,7 +93,7 @@ async def test_a_turned_knob_a_restart_and_an_undo_keep_the_question_and_the_dia
     async with playing_lab(recipe=PRESETS["particles_die"].recipe) as lab:
         panel = lab.setup.diagnosis
         panel.card.collapsed = False
-        await until(lambda: NOTHING_YET in panel.words)
+        await until(lambda: NOTHING_YET in panel.said.object)
         for act in (lambda: lab._act("reseed"), lambda: lab._act("step"), lambda: lab.set(eta=7.0)):
             before = lab._last
             act()

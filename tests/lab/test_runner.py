@@ -57,7 +57,7 @@ def test_the_budget_and_the_method_follow_the_target_unless_they_are_the_person_
     chain = Runner(Recipe(method="hmc"))
     for parts, budget in (
         ({"method": "pmd"}, 20_000),
-        ({"option": ("num_data", 100)}, 220_000),
+        ({"options": lambda target: {"num_data": 100}}, 220_000),
         ({"seed": 7}, 2_200_000),
     ):
         assert next_recipe(chain.session, parts, chain.own_budget).budget == budget

@@ -115,10 +115,10 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self.said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
         self._say(WAITING)
         fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = widgets.folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
+        self.card = widgets.folded("", self.said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         # Above the verdict, because the window may end below it.
         above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
@@ -149,7 +149,7 @@ class DiagnosisPanel:
             self._say(snapshot.diagnosis or UNDER_WAY)
 
     def _say(self, words: str) -> None:
-        widgets.set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
+        widgets.set_words(self.said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
 
 
 # The controls of a lab.
