@@ -271,6 +271,6 @@ def _legend(look: Look, scene: Scene | RaceScene) -> list[tuple[str, str, str]]:
     """Names, colours and kinds of line below tiles, which have no legend."""
     if not isinstance(scene, RaceScene):
         return []
-    colours, words = dict(style.tile_layers(look.dark, 0, scene.scene.shows_theta)), tile_words(scene.scene)
+    colours, words = style.tile_layers(look.dark, scene.scene.shows_theta), tile_words(scene.scene)
     colours["paths"] = colours[style.PATH_COLOURS[0]]
     return [(words[name], colours[name], LINES[name]) for name in look.layers if name in words]

@@ -501,7 +501,7 @@ class RaceScreen(LiveScreen):
 
     def _colours(self, dark: bool) -> Mapping[str, str]:
         """Colours of the samples in the legend: the first method is an example of all."""
-        return style.tile_layers(dark, 0, self._scene is None or self._scene.shows_theta)
+        return style.tile_layers(dark, self._scene is None or self._scene.shows_theta)
 
     def _explain(self, scene: Scene) -> None:
         """The legend of the tiles, whose entries switch layers."""
