@@ -232,8 +232,7 @@ def export_arguments(parser: argparse.ArgumentParser) -> None:
         if spec.kind == "flag":
             add(flag, action=argparse.BooleanOptionalAction, help=spec.help)
         else:
-            metavar = "NAME" if spec.kind == "choice" else "N"
-            add(flag, metavar=metavar, help=words)
+            add(flag, metavar="NAME" if spec.kind == "choice" else "N", help=words)
 
 
 def _help(spec: Any) -> str:
@@ -254,8 +253,7 @@ def export(options: argparse.Namespace) -> None:
     _, look, _ = check(options.out, given, Look if race is None else RaceLook)
     if race is not None:
         traced(RaceRecipe.from_dict(race), look.traces)
-    made = run()
-    write(made, options.out, sys.stdout, given)
+    write(run(), options.out, sys.stdout, given)
 
 
 def _run_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:

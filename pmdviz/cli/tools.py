@@ -238,10 +238,9 @@ def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str
 
 def runs_live(recipe: Recipe) -> bool:
     """Whether a recipe can run in a page."""
-    from pmdviz.export.live import LIVE_METHODS, LIVE_TARGETS, why_not_live
+    from pmdviz.export.live import why_not_live
 
-    known = recipe.method in LIVE_METHODS and recipe.target in LIVE_TARGETS
-    return known and not why_not_live(recipe.make_target(), recipe.method)
+    return not why_not_live(recipe)
 
 
 # Lessons: what the page needs of them. Answers are judged by the run in Python, which the page replays bit for bit.

@@ -36,7 +36,7 @@ SPOKEN_SEEDS = 1_000  # a new seed is below it: short enough to say aloud in cla
 MAX_CHANGES = 10_000
 MAX_DATA = 2_000  # bytes of a person's own tables in a link
 LARGEST = 1_000_000  # bytes of JSON that a link may unfold to, and characters that it may have itself
-_most_changes = MAX_CHANGES  # in this process
+most_changes = MAX_CHANGES  # in this process; a server sets less
 
 Change = tuple[int, Mapping[str, Value]]
 _iteration = itemgetter(0)  # of a change
@@ -123,17 +123,6 @@ def fresh_seed(now: int) -> int:
     return (now + 1 + secrets.randbelow(SPOKEN_SEEDS - 1)) % SPOKEN_SEEDS
 
 
-def keep_changes(most: int) -> None:
-    """Let a recipe hold at most so many changes, in this process and from now on."""
-    global _most_changes
-    _most_changes = min(most, MAX_CHANGES)
-
-
-def most_changes() -> int:
-    """How many changes a recipe may hold."""
-    return _most_changes
-
-
 def suited(start: MethodKnobs, given: Collection[str], fitted: MethodKnobs) -> MethodKnobs:
     """The knobs as fitted to the target, but for those that were given: these stay as they are, fit or not."""
     after = fitted.as_dict()
@@ -182,8 +171,8 @@ def checked_changes(
         pairs = [(at, mapping("a change", values)) for at, values in changes]
     except (TypeError, ValueError) as error:
         raise InputError(f"changes must be pairs (iteration, {{knob: value}}); got {shown(changes)}") from error
-    if len(pairs) > most_changes():
-        raise InputError(f"a recipe holds at most {most_changes():,} changes here; got {len(pairs):,}")
+    if len(pairs) > most_changes:
+        raise InputError(f"a recipe holds at most {most_changes:,} changes here; got {len(pairs):,}")
     merged: dict[int, dict[str, Raw]] = {}
     numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), values) for at, values in pairs)
     for at, values in sorted(numbered, key=_iteration):
@@ -322,9 +311,7 @@ def unfold(text: str) -> Json:
         raise InputError(broken) from error
     if not unfolder.eof or unfolder.unused_data:
         raise InputError(broken)
-    plain = json_value(unfolded)
-    mapping("what a link says", plain)
-    return plain
+    return mapping("what a link says", json_value(unfolded))
 
 
 MAX_LINES, WIDTH, PIECE = 15, 100, 190  # of the Python text: lines, characters of one, characters of a piece of a link
@@ -435,8 +422,8 @@ class Recipe(Portable):
         """
         earlier = self.changes[: bisect_left(self.changes, iteration, key=_iteration)]
         changed = changed_knobs(self.knobs_at(iteration - 1), knobs)
-        if changed and len(earlier) >= most_changes():
-            raise InputError(f"a recipe holds at most {most_changes():,} changes here; restart the run for a new log")
+        if changed and len(earlier) >= most_changes:
+            raise InputError(f"a recipe holds at most {most_changes:,} changes here; restart the run for a new log")
         return self._unchecked_copy(changes=(*earlier, (iteration, changed)) if changed else earlier)
 
     def restarted(self, knobs: MethodKnobs, seed: int | None = None) -> Recipe:

@@ -146,13 +146,14 @@ class History:
         """The same to be read only: from one call to the next the new rows alone are added."""
         fresh = self._rows[self._num_built() :]
         if fresh:
-            added = {name: _column([row[name] for row in fresh]) for name in self._rows[0]}
+            added = {name: column_of([row[name] for row in fresh]) for name in self._rows[0]}
             had = {name: self._built.get(name, column[:0]) for name, column in added.items()}
             self._built = {name: np.concatenate([had[name], column]) for name, column in added.items()}
         return self._built
 
 
-def _column(values: list[float | None]) -> Array:
+def column_of(values: list[Any]) -> Array:
+    """A column of these values; NaN for None."""
     return np.array([np.nan if v is None else v for v in values])
 
 

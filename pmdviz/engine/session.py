@@ -93,13 +93,7 @@ class BatchStream:
 MEMORY_CAP = 64 * 2**20  # bytes of kept frames
 FEWEST = 4
 
-_most_bytes = MEMORY_CAP
-
-
-def keep_bytes(most: int) -> None:
-    """Let a session keep at most so many bytes of frames, in this process and from now on."""
-    global _most_bytes
-    _most_bytes = most
+most_bytes = MEMORY_CAP  # in this process; a server sets less
 
 
 class Checkpoint(NamedTuple):
@@ -187,7 +181,7 @@ class Session:
             raise InputError(f"Session needs a pmdviz.Recipe; got {shown(recipe)}")
         if metrics_every is not None:
             metrics_every = checked_whole("metrics_every", metrics_every, 1, MAX_BUDGET)
-        self._metrics_every, self._memory_cap = metrics_every, _most_bytes if memory_cap is None else memory_cap
+        self._metrics_every, self._memory_cap = metrics_every, most_bytes if memory_cap is None else memory_cap
         self._start(recipe)
 
     def _start(self, recipe: Recipe) -> None:
@@ -203,7 +197,7 @@ class Session:
         self.recipe, self.method, self.target, self._rng = recipe, method, target, rng
         self._batches = BatchStream(np.random.default_rng(for_batches), target.num_data)
         self.history = History(self._metrics_every)
-        self._kept = Checkpoints(self._memory_cap)
+        self.kept = Checkpoints(self._memory_cap)  # `seek` goes to these without a step; copies share their memory
         self.frame: Frame = frame
         self._measure()
 
@@ -212,13 +206,8 @@ class Session:
         twin = object.__new__(type(self))
         twin.__dict__.update(self.__dict__)
         twin._rng, twin._batches = deepcopy(self._rng), self._batches.copy()
-        twin.history, twin._kept = self.history.copy(), self._kept.copy()
+        twin.history, twin.kept = self.history.copy(), self.kept.copy()
         return twin
-
-    @property
-    def num_bytes(self) -> int:
-        """Memory of the kept frames; copies share it."""
-        return self._kept.num_bytes
 
     @property
     def knobs(self) -> MethodKnobs:
@@ -245,7 +234,7 @@ class Session:
     @property
     def frames(self) -> list[Frame]:
         """The kept frames, iteration 0 first and the present one last."""
-        kept = self._kept.frames  # of these the present frame would lack the paths of its step
+        kept = self.kept.frames  # of these the present frame would lack the paths of its step
         return [*(frame for frame in kept if frame.iteration < self.frame.iteration), self.frame]
 
     @property
@@ -352,13 +341,12 @@ class Session:
         Where it is not (a change was taken back, the budget grew), forget that it was: the history belongs to the
         recipe, not to the path here.
         """
-        specs = self.knobs.specs()
-        redrawn = any(specs[name].acts == "at once" for name in self._changed_here())
+        redrawn = any(self.knobs.specs()[name].acts == "at once" for name in self._changed_here())
         if is_due(self.frame.iteration, self._metrics_every) or self.done or redrawn:
             self._measure()
         else:
             self.history.cut(self.frame.iteration - 1)
-            self._kept.forget(self.frame.iteration)
+            self.kept.forget(self.frame.iteration)
 
     def _left_out(self) -> frozenset[str]:
         """The metrics that the present row lacks: dear ones, until the steps since have taken as long by counts.
@@ -379,7 +367,7 @@ class Session:
 
     def keep(self) -> None:
         """Keep the present moment, measured or not: a place that `seek` goes back to without a step."""
-        self._kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
+        self.kept.keep(Checkpoint(self.frame.without_caches(), self._rng.bit_generator.state, self._batches.mark()))
 
     def set(self, /, **knobs: Raw) -> Frame:
         """Turn knobs here and now and write that into the recipe. Returns the frame, redrawn where they act at once.
@@ -436,8 +424,7 @@ class Session:
             budget = checked_whole("budget", budget, 1, MAX_BUDGET)
             if budget < self.frame.spent:
                 spent = "observations used" if self.recipe.budget_unit == "data" else "evaluations made"
-                words = f"budget must be at least the {self.frame.spent:,} {spent}; got {budget:,}"
-                raise InputError(words)
+                raise InputError(f"budget must be at least the {self.frame.spent:,} {spent}; got {budget:,}")
         self.recipe = self.recipe.limited(budget)
         self.frame = self.frame.replaced(budget=budget)
         self._settle()
@@ -450,16 +437,8 @@ class Session:
         """
         iteration = checked_whole("iteration", iteration, 0, MAX_BUDGET)
         if iteration < self.frame.iteration:
-            self._restore(self._kept.nearest(iteration))
+            self._restore(self.kept.nearest(iteration))
         return self.advance(max(0, iteration - self.frame.iteration))
-
-    def kept_at(self, iteration: int) -> int:
-        """The last iteration up to this one whose frame is kept: `seek` goes there without a step."""
-        return self._kept.at(iteration)
-
-    def shrink(self, memory_cap: int) -> None:
-        """Drop places to come back to, until the others take so many bytes; those are as exact as before."""
-        self._kept.shrink(memory_cap)
 
     def _restore(self, checkpoint: Checkpoint) -> None:
         self._rng.bit_generator.state = checkpoint.rng_state

@@ -134,15 +134,13 @@ class Prose:
 
     def _figure(self, name: str, caption: str) -> str:
         picture, panels = PICTURES[name], kept()[name]["panels"]
-        if name in self.framed:
-            return framed_picture(picture, caption)
-        self.drawn[name] = [drawn(panel, picture.start, len(picture.values)) for panel in panels]
-        canvases = "".join("<canvas></canvas>" for _ in panels)
-        return (
-            f'<figure id="picture-{name}"><h3>{html.escape(picture.title)}</h3>'
-            f'<div class="panels">{canvases}</div>{self._controls(picture)}'
-            f"<figcaption>{caption}</figcaption>{live(picture) if self.served else ''}</figure>"
-        )
+        title, more = html.escape(picture.title), live(picture) if self.served else ""
+        if name in self.framed:  # its run, in a page of the same site
+            shown = f'<iframe loading="lazy" title="{title}" src="index.html#embed/essay-{name}"></iframe>'
+        else:
+            self.drawn[name] = [drawn(panel, picture.start, len(picture.values)) for panel in panels]
+            shown = f'<div class="panels">{"<canvas></canvas>" * len(panels)}</div>{self._controls(picture)}'
+        return f'<figure id="picture-{name}"><h3>{title}</h3>{shown}<figcaption>{caption}</figcaption>{more}</figure>'
 
     def _controls(self, picture: Computed) -> str:
         last, shown = len(picture.values) - 1, shown_values(picture)[picture.start]
@@ -151,15 +149,6 @@ class Prose:
             f'<input id="{picture.name}" type="range" min="0" max="{last}" step="1" value="{picture.start}">'
             f'<output for="{picture.name}" data-value aria-live="off">{shown}</output></div>'
         )
-
-
-def framed_picture(picture: Computed, caption: str) -> str:
-    """The run of a picture in a page of the same site, which runs it."""
-    title = html.escape(picture.title)
-    return (
-        f'<figure id="picture-{picture.name}"><h3>{title}</h3><iframe loading="lazy" title="{title}" '
-        f'src="index.html#embed/essay-{picture.name}"></iframe><figcaption>{caption}</figcaption></figure>'
-    )
 
 
 def live(picture: Computed) -> str:

@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from pmdviz.densities.density import Points
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe
-from pmdviz.engine.run import Run
+from pmdviz.engine.run import Run, column_of
 from pmdviz.engine.session import Session
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceResult, stop_reason
 from pmdviz.experiments.race.recipe import spent_in
 from pmdviz.export.options import USUAL_FRAMES, Look, RaceLook, shown_group, traced
-from pmdviz.knobs import Value
 from pmdviz.methods import METHODS
 from pmdviz.metrics import METRICS, perfect_draws
 from pmdviz.pictures import Picture
@@ -63,7 +62,7 @@ def _rows(result: RaceResult) -> dict[str, np.ndarray]:
     for name in dict.fromkeys(name for row in result.rows for name in row):
         values = [row.get(name) for row in result.rows]
         if name != "mode_masses":
-            columns[name] = _column(values)
+            columns[name] = column_of(values)
         elif values[0] is not None:
             masses = np.array(values, float)
             columns |= {MODE_MASS.format(k + 1): masses[:, k] for k in range(masses.shape[1])}
@@ -77,12 +76,8 @@ def _histories(result: RaceResult) -> dict[str, np.ndarray]:
     keys: dict[str, list] = {"method": [label for label, _ in found], "seed": [seed for _, seed in found]}
     names = dict.fromkeys(name for history in found.values() for name in history)
     pairs = [(history, np.full(length, np.nan)) for history, length in zip(found.values(), lengths, strict=True)]
-    columns = {name: np.repeat(_column(each), lengths) for name, each in keys.items()}
+    columns = {name: np.repeat(column_of(each), lengths) for name, each in keys.items()}
     return columns | {name: np.concatenate([history.get(name, none) for history, none in pairs]) for name in names}
-
-
-def _column(values: Sequence[Value | None]) -> np.ndarray:
-    return np.array([np.nan if value is None else value for value in values])
 
 
 MAX_FRAMES = 2_000
@@ -190,6 +185,7 @@ class Film(Shown):
 
     what: Run
     look: Look
+    lines: ClassVar[tuple[str, ...]] = ()  # only the layers and the traces have some
     all_floors: bool = True  # compute what independent draws get where that is not known; it may take seconds
 
     @cached_property
@@ -207,11 +203,6 @@ class Film(Shown):
     def dots(self) -> int:
         """Particles drawn in a frame."""
         return min(len(self.what.weights), MAX_DRAWN)
-
-    @property
-    def lines(self) -> tuple[str, ...]:
-        """Only the layers and the traces have lines."""
-        return ()
 
     @property
     def title(self) -> str:

@@ -116,14 +116,14 @@ def settings_value(knobs: Knobs) -> dict[str, Any]:
     return {name: number(value) for name, value in knobs.as_dict().items()}
 
 
-def why_not_live(target: Target, method: str) -> str:
-    """Why a run of this pair can only be a recording, in a sentence; "" where its page can run."""
-    if method not in LIVE_METHODS:
-        return f"method {method} does not run in a page; those that do are {', '.join(LIVE_METHODS)}"
-    if target.name not in LIVE_TARGETS:
-        return f"target {target.name} does not run in a page; those that do are {', '.join(LIVE_TARGETS)}"
-    if target.dim > MOST_DIM:
-        return f"a page runs in at most {MOST_DIM} dimensions; target {target.name} has {target.dim}"
+def why_not_live(recipe: Recipe) -> str:
+    """Why a run of a recipe can only be a recording, in a sentence; "" where its page can run."""
+    if recipe.method not in LIVE_METHODS:
+        return f"method {recipe.method} does not run in a page; those that do are {', '.join(LIVE_METHODS)}"
+    if recipe.target not in LIVE_TARGETS:
+        return f"target {recipe.target} does not run in a page; those that do are {', '.join(LIVE_TARGETS)}"
+    if (dim := recipe.make_target().dim) > MOST_DIM:
+        return f"a page runs in at most {MOST_DIM} dimensions; target {recipe.target} has {dim}"
     return ""
 
 
@@ -196,7 +196,7 @@ def lab(shown: Mapping[str, Shown]) -> dict[str, Json]:
     for name, one in shown.items():
         target = one.recipe.make_target()
         for recipe in filter(None, (one.recipe, one.other)):
-            if why := why_not_live(target, recipe.method):
+            if why := why_not_live(recipe):
                 raise InputError(f"{why}; leave out live=True (or --live) for a page that plays a recording")
         made = target_value(target)
         key = keys.setdefault(json.dumps(made), f"{target.name}-{len(keys)}")
@@ -349,8 +349,7 @@ METRIC_LABELS = {"kl_forward": "forward KL (nats)"}
 def watched(names: Iterable[str]) -> bool:
     """Whether a page has values of all these names of an expression: metrics, clocks, settings, options."""
     settings = {name for method in LIVE_METHODS for name in METHODS[method].Knobs().specs()}
-    options = {name for names in DATA_OPTIONS.values() for name in names}
-    return set(names) <= {*VALUES, *settings, *options}
+    return set(names) <= {*VALUES, *settings}.union(*DATA_OPTIONS.values())
 
 
 VALUES = ("tv", "kl_forward", "floor_tv", "floor_kl", "ess", "ess_fraction", "iteration", "visited")

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 
 from pmdviz.engine.recipe import MAX_BUDGET
-from pmdviz.errors import InputError, shown, unknown
+from pmdviz.errors import InputError, check_known, shown
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.knobs import Choice, Flag, Knobs, Raw, Whole
 from pmdviz.methods import Method
@@ -178,7 +178,5 @@ def _layers(names: Raw) -> dict[str, bool]:
     if not isinstance(listed, Iterable) or not all(isinstance(name, str) for name in listed):
         raise InputError(f"layers must be names out of {', '.join(LAYERS)}; got {shown(names)}")
     wanted = [str(name).strip() for name in listed]
-    for name in wanted:
-        if name not in LAYERS:
-            raise unknown("layer", name, LAYERS)
+    check_known("layer", wanted, LAYERS)
     return {name: name in wanted for name in LAYERS}

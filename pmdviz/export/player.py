@@ -238,8 +238,7 @@ def weighed(mark: Mark, columns: StageColumns) -> Mark:
 
 
 def _forecast(look: Look, frames: int, dots: int) -> float:
-    inside = BYTES_INSIDE * look.inside
-    return 0.2 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + inside)
+    return 0.2 * MEGABYTE + frames * (BYTES_OF_A_FRAME + BYTES_OF_A_DOT * dots + BYTES_INSIDE * look.inside)
 
 
 def _write(job: Job) -> None:
@@ -272,6 +271,6 @@ def _legend(look: Look, scene: Scene | RaceScene) -> list[tuple[str, str, str]]:
     """Names, colours and kinds of line below tiles, which have no legend."""
     if not isinstance(scene, RaceScene):
         return []
-    colours, words = dict(style.tile_layers(look.dark, 0, scene.scene.shows_theta)), tile_words(scene.scene)
+    colours, words = style.tile_layers(look.dark, scene.scene.shows_theta), tile_words(scene.scene)
     colours["paths"] = colours[style.PATH_COLOURS[0]]
     return [(words[name], colours[name], LINES[name]) for name in look.layers if name in words]

@@ -21,7 +21,6 @@ import numpy as np
 from pmdviz.errors import InputError
 from pmdviz.export.films import UNITS, Film, RaceFilm, Scene
 from pmdviz.export.options import FILM_OPTIONS, PICTURE_OPTIONS, Look
-from pmdviz.knobs import Value
 from pmdviz.scenes import style
 from pmdviz.scenes.race import RaceScene
 
@@ -199,16 +198,9 @@ def table_csv(columns: Mapping[str, np.ndarray]) -> str:
     text.write(f"# {'; '.join(known)}\n")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    writer.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    cells = (["" if value != value else value for value in column.tolist()] for column in columns.values())
+    writer.writerows(zip(*cells, strict=True))
     return text.getvalue()
-
-
-def _cell(value: Value | np.generic) -> str:
-    if isinstance(value, str):
-        return value
-    if isinstance(value, (float, np.floating)) and np.isnan(value):
-        return ""
-    return repr(value.item() if isinstance(value, np.generic) else value)
 
 
 def _text(suffix: str, title: str, option: str, words: Callable[[Film | RaceFilm], str]) -> Writer:

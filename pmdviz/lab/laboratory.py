@@ -19,7 +19,7 @@ from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
 from pmdviz.knobs import Knobs, KnobSpec, Raw, Value
 from pmdviz.lab import css
-from pmdviz.lab.links import HERE, Link, Page
+from pmdviz.lab.links import HERE, NO_LINK, Link
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.live import BUSY_S
 from pmdviz.lab.loop.past import Past
@@ -42,7 +42,6 @@ from pmdviz.scenes.words import INDEPENDENT_DRAWS, state
 from pmdviz.scenes.words import row as glossary_row
 from pmdviz.targets import Target, get_target
 
-NO_LINK = Link()
 FLOOR_WORDS = f"Computing what {INDEPENDENT_DRAWS} would get"
 FLOOR_S = 2.0  # a floor does not block the page: only when it takes so long does it show a card with Cancel
 
@@ -77,13 +76,9 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
         return parts["recipe"]
     if "make" in parts:
         return parts["make"]()
-    if "content" in parts:
-        return Recipe.from_json(parts["content"])
     base, parts = session.recipe.replaced(knobs=session.knobs.as_dict(), changes=()), dict(parts)
-    if "options" in parts:  # several at once, a function of the target as it is now
+    if "options" in parts:  # of the target, a function of it as it is now
         parts["target_options"] = {**base.target_options, **parts["options"](session.target)}
-    elif "option" in parts:
-        parts["target_options"] = {**base.target_options, **dict([parts["option"]])}
     target = parts.get("target", base.custom or base.target)
     method = parts.get("method") or _that_fits(base.method, target)
     same = target is base.custom or target == base.target
@@ -482,8 +477,8 @@ class Lab(LivePage[Snapshot]):
             "undo": self._undo,
             "what_if": lambda: self.live.do("branch", lambda runner: runner.whole().travel(Past.what_if)),
             "swap": lambda: self.live.do("branch", lambda runner: runner.travel(Past.swap)),
-            "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.keep)),
-            "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, Past.drop)),
+            "keep": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, keep=True)),
+            "drop": lambda: self.live.do("branch", lambda runner: self._end_branch(runner, keep=False)),
         }
         if not self.gate(name):
             return
@@ -493,7 +488,7 @@ class Lab(LivePage[Snapshot]):
             self.floor.forget()
         acts[name]()
 
-    def _share(self, start: str = HERE, page: Page | None = None) -> None:
+    def _share(self, start: str = HERE, page: Link | None = None) -> None:
         if (last := self._last) is not None:
             hint = " (Export, recipe as JSON)"
             self.screen.actions.put_link(lambda: self.sharing.query(last, start, page), hint)
@@ -530,10 +525,10 @@ class Lab(LivePage[Snapshot]):
             old = self._before.pop()
             self.live.do("undo", lambda runner: (old, old.snapshot()))
 
-    def _end_branch(self, runner: Runner, act: Callable[[Past], None]) -> Snapshot:
+    def _end_branch(self, runner: Runner, keep: bool) -> Snapshot:
         """Runs in the worker: one of the two runs goes, and both are kept for Undo."""
         both = runner.copy()
-        snapshot = runner.travel(act)
+        snapshot = runner.travel(lambda past: past.end_branch(keep))
         self._put_aside(both)
         return snapshot
 
@@ -586,7 +581,7 @@ class Lab(LivePage[Snapshot]):
         `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it.
         """
         keep = parts.pop("keep", False)
-        whole = bool({"recipe", "make", "content"} & parts.keys())  # instead of the settings changed so far
+        whole = bool({"recipe", "make"} & parts.keys())  # instead of the settings changed so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is not the user's
         recipe = limits.check(next_recipe(runner.session, parts, runner.own_budget))

@@ -12,7 +12,7 @@ from urllib.parse import urlencode, urlsplit
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_BUDGET, Recipe, checked_whole
-from pmdviz.errors import InputError, unknown
+from pmdviz.errors import InputError, check_known
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.lessons.reading import find_lesson
 from pmdviz.presets import find_preset
@@ -26,17 +26,6 @@ NAMES = (
 
 
 STARTS = START, HERE, END = ("start", "here", "end")  # of its run, where a link opens it
-
-
-class Page(NamedTuple):
-    """How a link wants the page to look: controls left out, for an iframe, for a lecture hall."""
-
-    hide: tuple[str, ...] = ()
-    embed: bool = False
-    presenter: bool = False
-
-
-PLAIN = Page()
 
 
 class Asked(NamedTuple):
@@ -105,6 +94,9 @@ class Link:
     lesson: LessonLink = NO_LESSON
 
 
+NO_LINK = Link()
+
+
 def agreement(frame: Frame, given: str) -> str:
     """How the frame compares with the one of a `Frame.digest`: "same", "rounded" (five digits agree) or "other"."""
     if frame.digest == given:
@@ -116,10 +108,10 @@ def agreement(frame: Frame, given: str) -> str:
     return "rounded" if math.isclose(shared, frame.mean_distance, rel_tol=1e-5) else "other"
 
 
-def query(recipe: Recipe, frame: Frame, page: Page | Link = PLAIN, preset: str = "", start: str = HERE) -> str:
+def query(recipe: Recipe, frame: Frame, page: Link = NO_LINK, preset: str = "", start: str = HERE) -> str:
     """The query of the link to `frame` of `recipe`, "?" included, or to another of STARTS of its run.
 
-    Raises InputError for one that is too long.
+    `page` says how it is to look. Raises InputError for one that is too long.
     """
     parts = {"run": recipe.to_link()} | ({"start": END} if start == END else {})
     if start == HERE and frame.iteration:
@@ -132,8 +124,7 @@ def query(recipe: Recipe, frame: Frame, page: Page | Link = PLAIN, preset: str =
 
 def race_query(race: RaceRecipe, at: int = 0) -> str:
     """The query of the link to a round of a race on its page. Raises InputError for one that is too long."""
-    parts = {"page": "race", "race": race.to_link(), **({"at": str(at)} if at else {})}
-    return _query(parts, "race")
+    return _query({"page": "race", "race": race.to_link(), **({"at": str(at)} if at else {})}, "race")
 
 
 def experiment_query(asked: Asked) -> str:
@@ -144,8 +135,7 @@ def experiment_query(asked: Asked) -> str:
 
 def attempt_query(lesson: str, step: str, recipe: Recipe) -> str:
     """The query of the link to an attempt at a challenge. Raises InputError for one that is too long."""
-    parts = {"lesson": lesson, "step": step, "run": recipe.to_link(), "start": END}
-    return _query(parts, "attempt")
+    return _query({"lesson": lesson, "step": step, "run": recipe.to_link(), "start": END}, "attempt")
 
 
 def _query(parts: Mapping[str, str], what: str) -> str:
@@ -174,8 +164,7 @@ def read(arguments: Mapping[str, Sequence[bytes | str]]) -> Link:
     if preset is not None and recipe is None:
         recipe = preset.recipe
     start = given.get("start", HERE)
-    if start not in STARTS:
-        raise unknown("start of a link", start, STARTS)
+    check_known("start of a link", [start], STARTS)
     if start == END and recipe is not None and recipe.budget is None:
         raise InputError(f"an endless run has no end to start from; use another start than {END!r}")
     at = checked_whole("at", given.get("at", 0), 0, MAX_BUDGET)

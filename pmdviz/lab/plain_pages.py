@@ -83,11 +83,10 @@ class LessonsList(Component):
 
 
 class LessonsPage(PlainPage):
-    """The list of `lessons`, name -> Lesson; a page of the app."""
+    """The list of the lessons; a page of the app."""
 
-    def __init__(self, lessons: Mapping[str, Lesson] = LESSONS) -> None:
-        self._lessons = lessons
-        ordered = sorted(lessons.values(), key=lambda each: each.is_challenge)
+    def __init__(self) -> None:
+        ordered = sorted(LESSONS.values(), key=lambda each: each.is_challenge)
         rows = [_lesson_row(each) for each in [*ordered, PRACTICE]]
         demos = [[demo.title, demo.question, demo_link(name)] for name, demo in DEMOS.items()]
         self.list = LessonsList(self._hear, lessons=rows, demos=demos)
@@ -97,7 +96,7 @@ class LessonsPage(PlainPage):
         """Open a lesson in the lab; an unknown name is ignored."""
         name = message.get("lesson")
         name = f"practice-{secrets.randbelow(10**6)}" if name == PRACTICE.name else name
-        lesson = (self._lessons.get(name) or practice_named(name)) if isinstance(name, str) else None
+        lesson = (LESSONS.get(name) or practice_named(name)) if isinstance(name, str) else None
         if lesson is not None and self.on_open is not None:
             self.on_open("lab", lesson)
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from pmdviz.engine.recipe import Recipe, fresh_seed
 from pmdviz.engine.run import Run
-from pmdviz.errors import InputError, failed_step_words, unknown
+from pmdviz.errors import InputError, entry, failed_step_words
 from pmdviz.experiments.race import RaceRecipe, RaceResult
 from pmdviz.export.options import RaceLook
 from pmdviz.lab import links
@@ -326,18 +326,16 @@ class Race(LivePage):
         """Have an entrant go on from this moment with other knobs, as one more entrant. Raises InputError."""
         scene = self._present()
         names = dict(zip((tile.label for tile in scene.tiles), scene.names, strict=True))
-        if label not in names:
-            raise unknown("method of this race:", label, names)
-        self._ask(lambda runner: runner.branch(runner.place(names[label]), knobs))
+        name = entry("method of this race:", label, names)
+        self._ask(lambda runner: runner.branch(runner.place(name), knobs))
 
     def look_inside(self, label: str) -> dict[str, Any]:
         """What the last step of an entrant is made of: formula, terms and particles, as *Inside this step* shows.
 
         Raises InputError for a label that no entrant has.
         """
-        if label not in (labels := [*self.runs]):
-            raise unknown("method of this race:", label, labels)
-        return json.loads(self.live.runner.look_inside(labels.index(label)))
+        k = entry("method of this race:", label, {label: k for k, label in enumerate(self.runs)})
+        return json.loads(self.live.runner.look_inside(k))
 
     def _ask(self, act: Callable[[RaceRunner], Any]) -> None:
         self._present()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import string
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -112,7 +113,7 @@ def _mark(mark: Mark, picture: Picture, column: Column) -> dict[str, Any]:
         look["dash"] = [*map(float, style.dash(look["dash"]))]
     if "drawn" in mark.look:  # how many times the usual opacity such dots have
         look["thin"] = round((OPACITY_DOTS / max(mark.look["drawn"], 1)) ** OPACITY_POWER, 4)
-    told = {name for form in mark.hover.values() for name in _names(form)}
+    told = {name for form in mark.hover.values() for _, name, *_ in string.Formatter().parse(form) if name}
     needed = {look.get(name, name) for name in (*NEEDED[mark.kind], mark.ids)} | told
     given = mark.columns.items()
     columns = {name: _column(name, values, mark, picture, column) for name, values in given if name in needed}
@@ -134,11 +135,6 @@ NEEDED = {
     "image": ("values", "x", "y", "ends"),
     "words": ("x", "y", "text"),
 }
-
-
-def _names(form: str) -> list[str]:
-    """The columns that a format of `hover` names."""
-    return [part.partition(":")[0].partition("}")[0] for part in form.split("{")[1:]]
 
 
 def _column(name: str, values: Any, mark: Mark, picture: Picture, column: Column) -> Any:

@@ -101,12 +101,12 @@ def dash(pattern: str | Sequence[float]) -> Sequence[float]:
     return DASHES.get(pattern, ()) if isinstance(pattern, str) else pattern
 
 
-def tile_layers(dark: bool, entrant: int, with_particles: bool = True) -> dict[str, str]:
-    """Colours of a tile: the exact posterior grey, the approximation and its particles in the method's colour.
+def tile_layers(dark: bool, with_particles: bool) -> dict[str, str]:
+    """Colours of the first tile: the exact posterior grey, the approximation and its particles in the method's colour.
 
     Dots that are data, not particles, keep the colour they have on the stage.
     """
-    layers, own = theme(dark).layers, entrant_colours(dark)[entrant]
+    layers, own = theme(dark).layers, entrant_colours(dark)[0]
     dots = own if with_particles else layers["particles"]
     return {**layers, "exact": layers["floor"], "approximate": own, "particles": dots}
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import yaml
 
 from pmdviz.engine.frame import Frame
+from pmdviz.files import Json
 from pmdviz.methods import Method
 from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics import METRICS
@@ -134,15 +135,6 @@ EXACT = (
 COMPARED = "The numbers below the picture say how far the method still is from a reference computed separately."
 
 
-class Explanation(NamedTuple):
-    """The text that "What is this?" opens."""
-
-    title: str
-    sentences: tuple[str, ...]
-    formula: str
-    source: str
-
-
 def capital(words: str) -> str:
     """Words that begin with a capital."""
     return words[:1].upper() + words[1:]
@@ -164,13 +156,13 @@ def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
     return f"{subject} at the prior, before any data, and should {method.goal} {end}."
 
 
-def explanation(method: Method, target: Target) -> Explanation:
-    """Five sentences, the formula and the paper."""
+def explanation(method: Method, target: Target) -> dict[str, Json]:
+    """The text that "What is this?" opens: a title, five sentences, the formula and the paper."""
     judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
     paper = whole_sentence(method.source.split(";")[0])  # other sources, and parts of ours, are in the docs
     title = f"{method.title} · {target.title or target.name}"
-    return Explanation(title, tuple(one for one in told if one), method.formula, paper)
+    return {"title": title, "sentences": [one for one in told if one], "formula": method.formula, "source": paper}
 
 
 # The words that a page explains when a person clicks or touches them, from glossary.yaml.

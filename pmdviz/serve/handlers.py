@@ -12,7 +12,7 @@ import re
 import sys
 import traceback
 import warnings
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
@@ -29,18 +29,9 @@ from pmdviz.errors import words_of
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.task import Bucket
 from pmdviz.lab.panel_internals import parse_component_path, replace_parse_component_path
+from pmdviz.serve import server_internals
 from pmdviz.serve.messages import CheckedMessages
-from pmdviz.serve.server_internals import (
-    SWITCH_S,
-    BokehTornado,
-    ServerSession,
-    build_in_thread,
-    has_hung_up,
-    is_finished,
-    session_of,
-    token_content,
-    use_handlers,
-)
+from pmdviz.serve.server_internals import BokehTornado, ServerSession
 
 # What every answer says to a browser: what the page may load, who may frame it, what leaves with a link.
 
@@ -164,7 +155,7 @@ async def turn(
     try:
         yield
     finally:
-        sys.setswitchinterval(SWITCH_S)
+        sys.setswitchinterval(server_internals.SWITCH_S)
         if lane == DOOR:
             queue.pages.owed()
         _tasks.add(task := asyncio.ensure_future(queue.release()))
@@ -222,12 +213,11 @@ def guard(application: BokehTornado) -> None:
     if application not in _guarded:
         _guarded.add(application)
         application.add_transform(SecurityHeaders)
-        application.add_handlers(
-            r".*", [(r".*%00.*", ErrorHandler, {"status_code": 404})]
-        )  # no file system takes a zero byte
+        # No file system takes a zero byte.
+        application.add_handlers(r".*", [(r".*%00.*", ErrorHandler, {"status_code": 404})])
         apps = application.applications.values()
         if len(apps) == 1:  # a script changes the current folder: other apps would notice
-            build_in_thread(*apps)
+            server_internals.build_in_thread(*apps)
 
 
 class OwnSessions(RequestHandler):
@@ -237,7 +227,7 @@ class OwnSessions(RequestHandler):
         """Before any method."""
         await super().prepare()
         guard(self.application)
-        if is_finished(self):
+        if server_internals.is_finished(self):
             return
         request = self.request
         if any(name in request.arguments for name in CHOOSES) or "Bokeh-Session-Id" in request.headers:
@@ -248,14 +238,10 @@ class Queued(OwnSessions):
     """For the doors that build sessions: one queue, bounded, and only for a sender who is still there."""
 
     async def get_session(self) -> ServerSession:
-        """A session, in turn."""
-        return self.claimed(await self.in_turn(super().get_session))
-
-    async def in_turn(self, make: Callable[[], Awaitable[ServerSession]]) -> ServerSession:
-        """What `make()` gives, once the turn has come. Raises Finish where it does not come."""
+        """A session, once the turn has come. Raises Finish where it does not come."""
         try:
-            async with turn(partial(has_hung_up, self), bounded=True):
-                return await make()
+            async with turn(partial(server_internals.has_hung_up, self), bounded=True):
+                return self.claimed(await super().get_session())
         except Full:
             _refuse(self, 503, "Too many pages are asked for at once; try again soon.\n", Retry_After=RETRY_S)
             raise Finish from None
@@ -278,7 +264,7 @@ class ScriptHandler(Queued, AutoloadJsHandler):
     async def prepare(self) -> None:
         """Before any method; an app's path is written into the script, where Panel does not escape it."""
         await super().prepare()
-        if not is_finished(self) and not APP_PATH.fullmatch(self.get_argument("bokeh-app-path", "/")):
+        if not server_internals.is_finished(self) and not APP_PATH.fullmatch(self.get_argument("bokeh-app-path", "/")):
             _refuse(self, 400, "bokeh-app-path must be a path of letters, digits, - and _.\n")
 
     def set_default_headers(self) -> None:
@@ -304,7 +290,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
     async def prepare(self) -> None:
         """Before the handshake."""
         await super().prepare()
-        if is_finished(self):
+        if server_internals.is_finished(self):
             return
         origin = self.request.headers.get("Origin", "")
         if not 0 < len(origin) <= MAX_ORIGIN:  # every browser sends it; who does not is none
@@ -320,7 +306,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
 
     def _session_fault(self, session_id: str) -> str:
         """Why a visitor is refused the session of that name, "" for one who is."""
-        session = session_of(self.application_context, session_id)
+        session = server_internals.session_of(self.application_context, session_id)
         if session is None:
             return "its session has ended"
         place = _places.setdefault(session, Place())
@@ -339,7 +325,7 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
 
     def may_open(self, session_id: str) -> bool:
         """Whether the session is still there after the handshake: Bokeh makes another one where it is not."""
-        return session_of(self.application_context, session_id) is not None
+        return server_internals.session_of(self.application_context, session_id) is not None
 
     def on_finish(self) -> None:
         """The request is answered; one that became no websocket takes no place."""
@@ -372,7 +358,7 @@ def token_fault(token: str, secret_key: bytes | None, signed: bool) -> tuple[str
     try:
         if not check_token_signature(token, secret_key, signed):
             return "the token is not of this server", ""
-        content, too_large = token_content(token, MAX_PAYLOAD)
+        content, too_large = server_internals.token_content(token, MAX_PAYLOAD)
         if too_large:
             return "a token that is large when unpacked", ""
         session = content["session_id"]
@@ -383,7 +369,7 @@ def token_fault(token: str, secret_key: bytes | None, signed: bool) -> tuple[str
 
 def install(page: type = PageHandler) -> None:
     """Have these handlers answer instead of Panel's, of servers that run already too. A second call does no harm."""
-    use_handlers({DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler})
+    server_internals.use_handlers({DocHandler: page, AutoloadJsHandler: ScriptHandler, WSHandler: SocketHandler})
     replace_parse_component_path(_parse_component_path)
     filter_logs()
 

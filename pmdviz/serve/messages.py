@@ -20,15 +20,8 @@ from tornado.ioloop import PeriodicCallback
 from pmdviz.files import Json
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.task import Bucket
-from pmdviz.serve.server_internals import (
-    Message,
-    Model,
-    SocketHooks,
-    bytes_waiting,
-    has_session,
-    pace,
-    set_from_browser,
-)
+from pmdviz.serve import server_internals
+from pmdviz.serve.server_internals import Message, Model, SocketHooks
 
 SMALL = 65_536  # characters of a message that is not an upload
 SHORT = 1_000  # characters of the parts before the content
@@ -306,7 +299,7 @@ class CheckedMessages(SocketHooks):
         self._look.start()
         self._reads, self._bytes = Bucket(*READS), Bucket(BYTES_S, self.max_message_size + BYTES_S)
         self._messages = Bucket(*MESSAGES)
-        pace(self.ws_connection, self._owed)
+        server_internals.pace(self.ws_connection, self._owed)
         super().open()
 
     def on_close(self) -> None:
@@ -314,7 +307,7 @@ class CheckedMessages(SocketHooks):
         if self._look is not None:
             self._look.stop()
         connection = self.connection
-        if connection is None or has_session(connection):
+        if connection is None or server_internals.has_session(connection):
             super().on_close()
 
     def _owed(self, number: int) -> float:
@@ -350,7 +343,7 @@ class CheckedMessages(SocketHooks):
             check_patch(content, len(parts[-1]), self._known)
             drawn = frame_drawn(content, self._model)
             if drawn is not None:
-                await set_from_browser(self.connection, drawn[0], "drawn", drawn[1])
+                await server_internals.set_from_browser(self.connection, drawn[0], "drawn", drawn[1])
                 await self._rest(1)
                 return None
         self._count(kind, content)
@@ -362,7 +355,7 @@ class CheckedMessages(SocketHooks):
 
     def _check_session(self) -> None:
         """Raises Gone after the page was left, or where the server stops: messages are still read then."""
-        if not has_session(self.connection):
+        if not server_internals.has_session(self.connection):
             raise Gone
 
     async def _rest(self, cost: float) -> None:
@@ -386,7 +379,7 @@ class CheckedMessages(SocketHooks):
     def _look_at_reader(self) -> None:
         """End a connection on which more and more waits to be read."""
         stream = getattr(self.ws_connection, "stream", None)
-        waits = bytes_waiting(stream) if stream is not None else 0
+        waits = server_internals.bytes_waiting(stream) if stream is not None else 0
         self._stuck = self._stuck + 1 if waits > FULL and waits >= self._waited else 0
         self._waited = waits
         if self._stuck >= LOOKS:

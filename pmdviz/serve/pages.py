@@ -420,7 +420,7 @@ class Tabs:
     """
 
     def __init__(self, kinds: Mapping[str, PageSpec], first: str) -> None:
-        self._kinds, self.doc, self._dark, self._ended = kinds, None, False, False
+        self.kinds, self.doc, self._dark, self._ended = kinds, None, False, False
         self.on_presenter: Callable[[bool], None] = lambda on: None
         self.on_made: Callable[[str, Page], None] = lambda name, page: None
         self.built: dict[str, Page] = {}
@@ -460,7 +460,7 @@ class Tabs:
 
         At the first visit a line says that the page is being built, until its turn has come.
         """
-        if name not in self._kinds or name == self.active:
+        if name not in self.kinds or name == self.active:
             return
         if name not in self._boxes:
             self._make_boxes(name)
@@ -476,11 +476,6 @@ class Tabs:
             self._tasks[name] = task = asyncio.get_running_loop().create_task(self._build(name))
             task.add_done_callback(log_failure)
             task.add_done_callback(lambda done: self._tasks.pop(name))
-
-    @property
-    def names(self) -> list[str]:
-        """Those of all pages, built or not."""
-        return [*self._kinds]
 
     def show(self, name: str) -> None:
         """Show the page `name`, and mark its tab."""
@@ -502,7 +497,7 @@ class Tabs:
                 stack.enter_context(set_curdoc(self.doc))
             try:
                 async with turn(lane=INSIDE):
-                    page = await asyncio.to_thread(self._kinds[name].make)
+                    page = await asyncio.to_thread(self.kinds[name].make)
                     await self._tick(self._take, name, page)
                     for part in PARTS[:-1]:
                         await self._tick(self._put, name, part)

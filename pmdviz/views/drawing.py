@@ -288,14 +288,12 @@ class PictureFigure:
 
     def _taken(self, mark: Mark) -> Layer | None:
         """What drew a mark of its kind that is gone, with its columns."""
-        log = self.picture.y.log
-        for layer in self._free:
-            shared = layer.mark.look.get("shared")
-            if layer.mark.kind == mark.kind and layer.log == log and shared and shared == mark.look.get("shared"):
+        shared, log = mark.look.get("shared"), self.picture.y.log
+        for old, layer in self.drawn.items() if shared else ():
+            own = layer.mark.kind, layer.log, layer.mark.look.get("shared")
+            if layer in self._free and own == (mark.kind, log, shared):
                 self._free.remove(layer)
-                old = next(key for key, each in self.drawn.items() if each is layer)
-                del self.drawn[old]
-                return layer
+                return self.drawn.pop(old)
         return None
 
     def _made(self, key: str, mark: Mark) -> Layer:

@@ -24,15 +24,15 @@ const width = figure.properties.outer_width.is_unset ? 0 : figure.outer_width  /
 const large = figure.min_border_left > 70, small = width < 460
 const long = words.length > 45 && width < 700, lines = small && words.length > 56 ? 3 : 2
 if (width > 0 && words)  // laid out: before that Bokeh 3.10 stumbles over a changed legend
-  legend.ncols = small && (words.length > most || large) || long ? Math.ceil(legend.items.length / lines) : "auto"
+  legend.ncols = small && (words.length > 28 || large) || long ? Math.ceil(legend.items.length / lines) : "auto"
 """
 
 REPAINT_JS = "requestAnimationFrame(() => figure.change.emit())"  # BokehJS leaves the signs of new items empty
 
 
-def fold_legend(figure: Figure, legend: Legend, most: int = 28) -> None:
+def fold_legend(figure: Figure, legend: Legend) -> None:
     """Have the browser fold the legend into two or three lines where a narrow figure has no room for all its words."""
-    fold = CustomJS(args={"figure": figure, "legend": legend, "most": most}, code=FOLD_JS)
+    fold = CustomJS(args={"figure": figure, "legend": legend}, code=FOLD_JS)
     figure.js_on_change("outer_width", fold)
     legend.js_on_change("items", fold, CustomJS(args={"figure": figure}, code=REPAINT_JS))  # another scene's words
 

@@ -126,7 +126,7 @@ def test_frames_are_thinned_past_the_memory_cap_or_put_aside_and_seek_works_as_b
             assert digest(tight) == digest(usual), iteration
     usual, aside = (Session(Recipe(**SMALL, budget=200), metrics_every=1) for _ in range(2))
     drive(usual), drive(aside)
-    aside.shrink(6 * size_of_a_state())
+    aside.kept.shrink(6 * size_of_a_state())
     assert len(usual.frames) > 30 and 4 <= len(aside.frames) <= 7 and aside.frames[0].iteration == 0
     for iteration in (40, 33, 0):
         usual.seek(iteration), aside.seek(iteration)

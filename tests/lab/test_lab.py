@@ -48,7 +48,7 @@ async def test_a_preset_sets_its_trace_and_the_data_take_the_place_of_the_traces
         assert css.HIDDEN in screen.traces.figure.css_classes
         lab.setup.target.value = "gaussian"  # a new run does not know yet that the data are looked at
         await until(lambda: lab._last.frame.target.name == "gaussian" and lab._last.data is not None)
-        lab.begin("new option", option=("dim", 3))  # no picture holds them
+        lab.begin("new option", options=lambda target: {"dim": 3})  # no picture holds them
         await until(lambda: "data" not in group.options.values())
         await until(lambda: not lab.live.at_work and lab._last.data is None)
         assert css.HIDDEN in screen.data.figure.css_classes
@@ -91,7 +91,7 @@ async def test_a_turned_knob_a_restart_and_an_undo_keep_the_question_and_the_dia
     async with playing_lab(recipe=PRESETS["particles_die"].recipe) as lab:
         panel = lab.setup.diagnosis
         panel.card.collapsed = False
-        await until(lambda: NOTHING_YET in panel.words)
+        await until(lambda: NOTHING_YET in panel.said.object)
         for act in (lambda: lab._act("reseed"), lambda: lab._act("step"), lambda: lab.set(eta=7.0)):
             before = lab._last
             act()

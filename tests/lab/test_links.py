@@ -22,7 +22,7 @@ from pmdviz.errors import InputError
 from pmdviz.experiments.running import EXPERIMENTS
 from pmdviz.lab import Lab
 from pmdviz.lab.laboratory import next_recipe
-from pmdviz.lab.links import LONGEST, Page, agreement, is_local, query, read
+from pmdviz.lab.links import LONGEST, Link, agreement, is_local, query, read
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.limits import heaviest, most_within, step_seconds
@@ -64,7 +64,7 @@ def test_a_frame_that_was_rounded_differently_is_not_taken_for_another_one():
 def test_a_link_starts_where_the_teacher_says_and_carries_the_preset(start, iteration):
     session = Session(PRESETS["too_bold"].recipe)
     session.set(eta=3.0)  # a preset is there to be played with: its question stays
-    text = query(session.recipe, session.advance(3), Page(presenter=True), "too_bold", start)
+    text = query(session.recipe, session.advance(3), Link(presenter=True), "too_bold", start)
     link = read(given_in(text))
     assert (link.iteration, link.preset, link.presenter) == (iteration, "too_bold", True)
     assert link.recipe == session.recipe and bool(link.digest) == (start == "here")
@@ -135,16 +135,16 @@ def opened(content):
     file = RecipeFile(lambda what, **parts: begun.append((what, parts)))
     file.box.value = content
     try:
-        return begun, next_recipe(session, begun[0][1]) if begun else None
+        return [what for what, _ in begun], next_recipe(session, begun[0][1]) if begun else None
     except InputError as error:
-        return begun, str(error)
+        return [what for what, _ in begun], str(error)
 
 
 def test_a_recipe_and_what_run_wrote_begin_a_run_and_any_other_file_gets_a_sentence():
     recipe = Recipe("gaussian", seed=3, num_particles=50, changes=((4, {"bandwidth": 0.3}),))
     for plain in (recipe.to_dict(), {"recipe": recipe.to_dict(), "final": {"tv": 0.1}}):
         content = json.dumps(plain).encode()
-        assert opened(content) == ([(OPENING, {"content": content})], recipe)
+        assert opened(content) == ([OPENING], recipe)
     assert opened(b"") == ([], None)
     for content in (b"\xff\xfe", b"{", b"[1]", b'{"sed": 1}', b'{"pmdviz_recipe": 99}'):
         words = opened(content)[1]
@@ -212,15 +212,15 @@ def test_budgets_changes_and_kept_frames_have_limits(allow, monkeypatch):
     limits.enforce()
     runner = Runner(Recipe("gaussian", num_particles=10, budget=None))
     runner.advance(40)
-    assert len(runner.session.frames) > 3 and runner.session.num_bytes <= limits.KEPT_BYTES
+    assert len(runner.session.frames) > 3 and runner.session.kept.num_bytes <= limits.KEPT_BYTES
 
 
 @pytest.fixture(autouse=True)
 def nothing_stays_in_force(monkeypatch):
     """Not even in this process."""
-    monkeypatch.setattr(parts, "_most_changes", MAX_CHANGES)
-    monkeypatch.setattr(session, "_most_bytes", session.MEMORY_CAP)
-    monkeypatch.setattr(limits, "_most_replay_s", math.inf)
+    monkeypatch.setattr(parts, "most_changes", MAX_CHANGES)
+    monkeypatch.setattr(session, "most_bytes", session.MEMORY_CAP)
+    monkeypatch.setattr(limits, "most_replay_s", math.inf)
     monkeypatch.setattr(data_files, "_forbidden", False)
     monkeypatch.setattr(forecast, "_served", False)
 

@@ -113,7 +113,7 @@ async def test_settings_changed_before_the_first_is_drawn_are_all_in_the_next_ra
 
 def test_another_target_keeps_those_who_can_run_on_it():
     asked = []
-    setup = RaceSetup(RACE.with_entrants(DEFAULT_ENTRANTS), asked.append)
+    setup = RaceSetup(RACE.with_entrants(DEFAULT_ENTRANTS), asked.append, branch=None, leave=None, look=None)
     setup.target.value = "bimodal1d"
     assert [one.method for one in asked[0].entrants] == ["pmd", "pmd", "smc", "sgld", "svi"]
     assert asked[0].target.name == "bimodal1d" and asked[0].seeds == RACE.seeds

@@ -25,7 +25,7 @@ def alone(monkeypatch):
     """No replay of another test, no limit, and one iteration a turn."""
     monkeypatch.setattr("pmdviz.lab.loop.runner.SHARE_S", -1.0)
     monkeypatch.setattr(replay, "_replays", {})
-    monkeypatch.setattr(limits, "_most_replay_s", math.inf)
+    monkeypatch.setattr(limits, "most_replay_s", math.inf)
 
 
 def visitor(recipe=RECIPE, at=AT, digest=""):
@@ -108,7 +108,7 @@ def test_a_link_beyond_what_can_be_replayed_says_so(monkeypatch):
     pair = visitor(recipe, at=4000, digest="0" * 12)
     assert arrived(*pair)[0].done
     assert pair[1].sentence == "The link starts at iteration 4,000, but its run ends at iteration 5."
-    monkeypatch.setattr(limits, "_most_replay_s", 60)
+    monkeypatch.setattr(limits, "most_replay_s", 60)
     pair = visitor(at=10**9, digest="0" * 12)
     snapshot, turns = arrived(*pair)
     assert snapshot.frame.iteration == 0 and turns == 1

@@ -58,7 +58,7 @@ def test_the_budget_and_the_method_follow_the_target_unless_they_are_the_person_
     chain = Runner(Recipe(method="hmc"))
     for parts, budget in (
         ({"method": "pmd"}, 20_000),
-        ({"option": ("num_data", 100)}, 220_000),
+        ({"options": lambda target: {"num_data": 100}}, 220_000),
         ({"seed": 7}, 2_200_000),
     ):
         assert next_recipe(chain.session, parts, chain.own_budget).budget == budget
@@ -220,7 +220,7 @@ def test_a_knob_turned_back_in_time_begins_a_branch_whose_ghost_is_the_old_run()
     swapped = runner.travel(Past.swap)
     assert (swapped.frame.digest, swapped.recipe, swapped.ghost.name) == (alone.frame.digest, old.recipe, "the branch")
     assert runner.travel(Past.swap).frame is further.frame
-    dropped = runner.travel(Past.drop)
+    dropped = runner.travel(lambda past: past.end_branch(keep=False))
     assert dropped.frame.digest == alone.frame.digest and dropped.ghost is None and dropped.recipe == old.recipe
 
 

@@ -147,7 +147,7 @@ async def _opened() -> Document:
     with set_curdoc(document):
         pages.lab_page().server_doc(document)
         tabs = next(one for one in pages.open_pages if one.doc is document)
-        for name in tabs.names:
+        for name in tabs.kinds:
             tabs.choose(name)
             while name not in tabs.built:
                 await asyncio.sleep(0.05)

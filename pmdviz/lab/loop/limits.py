@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from pmdviz.data.files import forbid_reading
 from pmdviz.densities.density import keep_sides
-from pmdviz.engine.recipe import Recipe, keep_changes
-from pmdviz.engine.session import keep_bytes
+from pmdviz.engine import recipe as recipes
+from pmdviz.engine import session as sessions
+from pmdviz.engine.recipe import Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments import forbid_insisting
 from pmdviz.experiments.race import RaceRecipe
@@ -68,11 +70,8 @@ def label_of(knobs: MethodKnobs, name: str) -> str:
 def most_within(seconds: float, knobs: MethodKnobs, name: str, on: Target | int = 1) -> int:
     """The largest value of a whole knob with which the longest step takes at most `seconds`, or its least value."""
     low, high = map(int, knobs.specs()[name].bounds)
-    while low < high:
-        middle = (low + high + 1) // 2
-        fits = step_seconds(knobs.replaced(**{name: middle}), on) <= seconds
-        low, high = (middle, high) if fits else (low, middle - 1)
-    return low
+    larger = range(low + 1, high + 1)
+    return low + bisect_right(larger, seconds, key=lambda value: step_seconds(knobs.replaced(**{name: value}), on))
 
 
 # The limits.
@@ -82,24 +81,19 @@ DEFAULT_UPLOAD = 4_000_000  # bytes; a recipe with 10,000 changes has about 1 MB
 DEFAULT_CHANGES = 500  # of a served run; a link of 2,000 characters holds some hundred
 DEFAULT_REPLAY_S = 60  # of computing that a server spends on one replay
 KEPT_BYTES = 16 * 2**20  # of frames that a session goes back to; it computes others again
-_most_replay_s = math.inf
+most_replay_s = math.inf  # of computing that the replay of a link may take in this process
 
 
 def enforce() -> None:
     """Put into force what holds for the whole process: no files, changes of a recipe, memory, replays, finest grid."""
-    global _most_replay_s
+    global most_replay_s
     forbid_reading()
     forbid_insisting()
-    keep_changes(limit("max_changes") or DEFAULT_CHANGES)
-    keep_bytes(KEPT_BYTES)
-    _most_replay_s = limit("max_replay_s") or DEFAULT_REPLAY_S
+    recipes.most_changes = min(limit("max_changes") or DEFAULT_CHANGES, recipes.MAX_CHANGES)
+    sessions.most_bytes = KEPT_BYTES
+    most_replay_s = limit("max_replay_s") or DEFAULT_REPLAY_S
     if (side := limit("max_grid")) is not None:
         keep_sides(side)
-
-
-def most_replay_s() -> float:
-    """The most seconds of computing that the replay of a link may take."""
-    return _most_replay_s
 
 
 def upload_bytes() -> int:

@@ -200,7 +200,8 @@ class Live:
         self._catching_up: Future | None = None  # the live run, on its way to where the recorded one is
         self._task: asyncio.Task | None = None
         self._loop: asyncio.AbstractEventLoop | None = None  # on which the task runs
-        self._begun = self._too_early = False
+        self.started = False  # whether `start` was called and `stop` was not: before, nothing takes the queue
+        self._too_early = False
         self._doc: Document | None = None
         ack.on_change("drawn", lambda attr, old, new: self._on_loop(self._on_drawn))
         ack.on_change("hidden", lambda attr, old, new: self._on_loop(self._wake_up))
@@ -220,9 +221,9 @@ class Live:
 
         A served document may still be in the making, in a thread that has no loop: then it begins with the session.
         """
-        if self._begun:
+        if self.started:
             return
-        self._doc, self._begun, self._away = doc, True, False
+        self._doc, self.started, self._away = doc, True, False
         self._life += 1
         self._ready.clear()
         if is_served(doc):
@@ -233,7 +234,7 @@ class Live:
     async def _begin(self) -> None:
         """The session is there; a coroutine is called on its loop."""
         asyncio.get_running_loop().set_exception_handler(without_closed_tabs)  # in a notebook the loop is the user's
-        if self._begun:
+        if self.started:
             self._make_task()
 
     def _make_task(self) -> None:
@@ -258,7 +259,7 @@ class Live:
 
     def _end(self) -> None:
         self._life += 1
-        self._begun = self.playing = False
+        self.started = self.playing = False
         if self.runner is not None:
             self.runner.wanted.clear()
         if self._step is not None:
@@ -312,11 +313,6 @@ class Live:
     def waits(self) -> bool:
         """Whether a job waits for kernels, and nothing moves until they are there."""
         return bool(self._missing)
-
-    @property
-    def started(self) -> bool:
-        """Whether `start` was called and `stop` was not: before, nothing takes the queue."""
-        return self._begun
 
     @property
     def at_work(self) -> bool:

@@ -80,20 +80,19 @@ class Timeline:
         if iteration >= self.last:
             self.session = self.head
         elif roughly and self.seconds_to(iteration) > ROUGH_S:
-            self.session = _sought(self.head, self.head.kept_at(iteration))
+            self.session = _sought(self.head, self.head.kept.at(iteration))
         else:
             self.session = self._stepped_to(iteration)
 
     def seconds_to(self, iteration: int) -> float:
         """What the steps from the last kept frame take, by the mean of those that were made."""
-        steps = iteration - self.head.kept_at(iteration)
-        return steps * self.head.frame.seconds / max(self.last, 1)
+        return (iteration - self.head.kept.at(iteration)) * self.head.frame.seconds / max(self.last, 1)
 
     def _stepped_to(self, iteration: int) -> Session:
         """A session that came to `iteration` by a step, which a kept frame does not tell in full."""
         before = max(iteration - 1, 0)
         here = self.session.frame.iteration
-        near = self.behind and self.head.kept_at(before) <= here <= before
+        near = self.behind and self.head.kept.at(before) <= here <= before
         made = _sought(self.session if near else self.head, before)
         made.advance(iteration - before)
         return made
@@ -108,11 +107,6 @@ class Timeline:
         most = budget if budget is None else max(budget, self.head.frame.spent)
         for session in {id(one): one for one in (self.head, self.session)}.values():
             session.limit(most)
-
-    def shrink(self, memory_cap: int) -> None:
-        """Let go of places to come back to, until each session's take so many bytes."""
-        self.head.shrink(memory_cap)
-        self.session.shrink(memory_cap)
 
     def points(self, due: Collection[str] | None = None) -> TracePoints:
         """The points of the traces of the whole run so far; with `due` the present frame of the head is one of them."""
@@ -284,17 +278,10 @@ class Past:
             at, self.line = self.session.frame.iteration, self.branch.swap()
             self.line.visit(at)
 
-    def keep(self) -> None:
-        """The branch is the run from now on."""
-        self._end_branch(lambda branch: branch.new)
-
-    def drop(self) -> None:
-        """Back to the run that the branch left, where that has come to."""
-        self._end_branch(lambda branch: branch.old)
-
-    def _end_branch(self, stays: Callable[[Branch], Timeline]) -> None:
+    def end_branch(self, keep: bool) -> None:
+        """The branch is the run from now on; or back to the run that it left, where that has come to."""
         if self.branch is not None:
-            line = stays(self.branch)
+            line = self.branch.new if keep else self.branch.old
             if line is not self.line:
                 line.visit(line.last)
             self.branch, self.line = None, line
@@ -312,6 +299,6 @@ class Past:
             line.limit(budget)
 
     def shrink(self, memory_cap: int) -> None:
-        """Let go of places to come back to, until each run's take so many bytes."""
-        for line in self._lines:
-            line.shrink(memory_cap)
+        """Let go of places to come back to, until each session's take so many bytes."""
+        for session in (each for line in self._lines for each in (line.head, line.session)):
+            session.kept.shrink(memory_cap)

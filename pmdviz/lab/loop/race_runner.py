@@ -243,7 +243,7 @@ class RaceRunner:
         Raises Cancelled.
         """
         seconds = sum(session.frame.seconds for session in self.sessions)
-        if self.iteration >= rounds or self.lowest is None or seconds > limits.most_replay_s():
+        if self.iteration >= rounds or self.lowest is None or seconds > limits.most_replay_s:
             return self.visit(rounds)
         (current_token() or CancelToken()).check(self.iteration / rounds)
         self.raise_level(ROWS)

@@ -223,7 +223,7 @@ class RecordedSession(Session):
         self.recipe, self.method, self.target = recipe, recipe.make_method(), recording().target
         for_method, for_batches = map(np.random.default_rng, np.random.SeedSequence(recipe.seed).spawn(2))
         self._rng, self._batches = for_method, BatchStream(for_batches, self.target.num_data)
-        self.history, self._kept = History(self._metrics_every), Checkpoints(self._memory_cap)
+        self.history, self.kept = History(self._metrics_every), Checkpoints(self._memory_cap)
         start = (0, 0, 0, 0, 0.0, 0, 0, recipe.start_knobs(), recording().state(0), None)
         frame = RecordedFrame(*start, recipe.budget, self.target, self.method, recipe.budget_unit)
         self.frame = frame.replaced(ancestry=Ancestry.of(frame.particles))

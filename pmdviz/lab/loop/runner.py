@@ -428,7 +428,7 @@ class Replay:
     @property
     def num_bytes(self) -> int:
         """Memory of the kept frames."""
-        return self._runner.session.num_bytes
+        return self._runner.session.kept.num_bytes
 
     @property
     def share(self) -> float:
@@ -439,7 +439,7 @@ class Replay:
     @property
     def too_long(self) -> bool:
         """Whether it has been given up."""
-        return not self._arrived and self.foretold > limits.most_replay_s() * (1 if self._used > SURE_S else DOUBT)
+        return not self._arrived and self.foretold > limits.most_replay_s * (1 if self._used > SURE_S else DOUBT)
 
     def bring(self, runner: Runner) -> Again | None:
         """Take the way one turn further, or wait for another's turn; at its end bring `runner` there, and None.

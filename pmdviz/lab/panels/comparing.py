@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
 
 import panel as pn
 
@@ -13,7 +12,7 @@ from pmdviz.engine.recipe import USUAL_TARGET, Recipe
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.experiments.race.recipe import compared, setting_words, spent_in, telling
-from pmdviz.experiments.sweep import SHARE, Judged, SeedRuns
+from pmdviz.experiments.sweep import SHARE, SeedRuns
 from pmdviz.knobs import Knobs, Value
 from pmdviz.lab.loop import limits
 from pmdviz.lab.loop.runner import Snapshot
@@ -177,38 +176,20 @@ PLACES = {-1: "Unusually low", 0: "Typical", 1: "Unusually high"}
 MIDDLE = f"{SHARE:.0%}".replace("%", "\u00a0%")
 
 
-class Verdict(NamedTuple):
-    """A value of the run among the other seeds' values, with the trace's name in words."""
+def verdict(runs: SeedRuns, snapshot: Snapshot, group: str) -> tuple[str, str]:
+    """Where the run stands among the others by the first of these traces that it has: a sentence, and a few words.
 
-    found: Judged
-    title: str
-    ranks: bool  # whether lower is better
-
-    @property
-    def brief(self) -> str:
-        """For the picture: "Typical: 7 of 16 other seeds are lower"."""
-        found = self.found
-        word = (RANKED if self.ranks else PLACES)[found.place]
-        return f"{word}: {found.lower} of {found.others} other seeds {'is' if found.lower == 1 else 'are'} lower"
-
-    @property
-    def sentence(self) -> str:
-        """The whole of it.
-
-        A typical value lies in the middle 80 % of the other seeds.
-        """
-        found = self.found
-        at = f"{self.title} is {number(found.value)} at iteration {count(found.iteration)}"
-        return f"{self.brief}. {at}; the middle {MIDDLE} of them: {number(found.low)} to {number(found.high)}."
-
-
-def verdict(runs: SeedRuns, snapshot: Snapshot, group: str) -> Verdict | None:
-    """Where the run stands among the others by the first of these traces that it has; None for nothing to compare."""
+    These are for the picture: "Typical: 7 of 16 other seeds are lower"; "" for nothing to compare. A typical value lies
+    in the middle 80 % of the other seeds.
+    """
     own, over = snapshot.measured.kept_columns(), snapshot.done and _as_far(runs, snapshot)
     for name, trace in GROUPS[group].metrics.items():
         if (found := runs.judge(own, name, over, snapshot.recipe.seed)) is not None:
-            return Verdict(found, trace.title, name in METRICS and METRICS[name].ranks)
-    return None
+            word = (RANKED if name in METRICS and METRICS[name].ranks else PLACES)[found.place]
+            brief = f"{word}: {found.lower} of {found.others} other seeds {'is' if found.lower == 1 else 'are'} lower"
+            at = f"{trace.title} is {number(found.value)} at iteration {count(found.iteration)}"
+            return f"{brief}. {at}; the middle {MIDDLE} of them: {number(found.low)} to {number(found.high)}.", brief
+    return NOTHING, ""
 
 
 def _as_far(runs: SeedRuns, snapshot: Snapshot) -> bool:
@@ -354,6 +335,5 @@ class LuckPanel(SeedsPanel):
         """A sentence, and the same in a few words for the picture."""
         if not runs.whole:
             return f"{ALL_STOPPED} {stopped_words(runs)}", ""
-        found = verdict(runs, last, self._traces.group)
-        words, brief = (NOTHING, "") if found is None else (found.sentence, found.brief)
+        words, brief = verdict(runs, last, self._traces.group)
         return f"{words} {stopped_words(runs)}".strip(), brief

@@ -250,7 +250,7 @@ class Guide:
             part=self.part,
             replayed=replayed,
             following=(after.name, after.title) if after else (),
-            listed="lessons" in self.pages.names,
+            listed="lessons" in self.pages.kinds,
             said=said,
         )
         place, showing = self.place, self.showing

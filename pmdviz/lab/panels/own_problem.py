@@ -265,8 +265,7 @@ class DataEditing:
         x, y = (tidy(value, span) for value, span in zip(at, spans, strict=True))
         reach = tuple(REACH_PX * span / size for span, size in zip(spans, sizes, strict=True))
         if data_columns.plane(self._target, self._target.data_rows[:1]).shape[1] == 1:
-            low = at[1] <= RUG_SHARE * f.y_range.end
-            self._ask(Edit(POINT, (x,), reach[:1] if low else ()))
+            self._ask(Edit(POINT, (x,), reach[:1] if at[1] <= RUG_SHARE * f.y_range.end else ()))
         else:
             self._ask(Edit(POINT, (x, y, self._class) if self.view.classed else (x, y), reach))
 

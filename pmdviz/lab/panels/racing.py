@@ -58,10 +58,6 @@ def turned(method: str, knobs: Mapping[str, Any], target: Target, name: str, val
     return given_knobs(method, usual.replaced(**knobs).replaced(**{name: value}), target)
 
 
-Look = tuple[Callable[[Any], None], Callable[[], str]]
-NOWHERE: Look = (lambda entrant: None), (lambda: "Open in the Lab")
-
-
 class EntrantCard:
     """One entrant, folded; its knobs are made when it is first opened."""
 
@@ -112,9 +108,9 @@ class RaceSetup(ProblemControls):
         self,
         recipe: RaceRecipe,
         begin: Callable[[RaceRecipe], None],
-        branch: Callable[[int, Mapping[str, Any]], bool] = lambda k, values: False,
-        leave: Callable[[int], bool] = lambda k: False,
-        look: Look = NOWHERE,
+        branch: Callable[[int, Mapping[str, Any]], bool],
+        leave: Callable[[int], bool],
+        look: tuple[Callable[[int], None], Callable[[], str]],
     ) -> None:
         super().__init__(BUDGET_OF, self._option, lambda name, value: self._ask(seeds=(value,)))
         self._begin, self._branch, self._leave, self.recipe = begin, branch, leave, recipe
@@ -505,7 +501,7 @@ class RaceScreen(LiveScreen):
 
     def _colours(self, dark: bool) -> Mapping[str, str]:
         """Colours of the samples in the legend: the first method is an example of all."""
-        return style.tile_layers(dark, 0, self._scene is None or self._scene.shows_theta)
+        return style.tile_layers(dark, self._scene is None or self._scene.shows_theta)
 
     def _explain(self, scene: Scene) -> None:
         """The legend of the tiles, whose entries switch layers."""

@@ -71,14 +71,13 @@ class Heading(JSComponent):
         if (shown := (method, knobs, target, preset)) == self._shown:
             return
         self._shown = shown
-        told = introduction.explanation(method, target)
         words, asked = introduction.sentence(method, knobs, target), PRESETS.get(preset)
         self.param.update(
             title=method.title,
             question=asked.question if asked else "",
             watch=f"Watch: {asked.watch}" if asked else "",
             sentence=f"{words} {introduction.PLAY}",
-            told={**told._asdict(), "sentences": list(told.sentences)},
+            told=introduction.explanation(method, target),
         )
 
 

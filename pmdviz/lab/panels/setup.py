@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -14,7 +14,7 @@ import param
 
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import MAX_SEED, Recipe
-from pmdviz.errors import InputError, unknown
+from pmdviz.errors import InputError, check_known
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, Value, Whole
 from pmdviz.lab import css
@@ -115,19 +115,14 @@ class DiagnosisPanel:
 
     def __init__(self, look: Callable[[str], None]) -> None:
         self._look, self._preset = look, ""
-        self._said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
+        self.said = widgets.text(margin=(0, 0, 4, 0), stylesheets=[css.WHY])
         self._say(WAITING)
         fold: dict[str, Any] = {"stylesheets": [css.PLAIN_FOLD], "margin": 0, "css_classes": ["pmdviz-diagnosis"]}
-        self.card = widgets.folded("", self._said, visible=False, hide_header=True, **fold)  # opened by Why?
+        self.card = widgets.folded("", self.said, visible=False, hide_header=True, **fold)  # opened by Why?
         self.card.param.watch(handed(lambda event: self.again()), "collapsed")
         # Above the verdict, because the window may end below it.
         above = {"position": "absolute", "bottom": "100%", "max-height": "none", "z-index": "4"}
         self.view = pn.Column(self.card, styles=above, **widgets.WIDE)
-
-    @property
-    def words(self) -> str:
-        """HTML of the sentences."""
-        return str(self._said.object)
 
     @property
     def _wanted(self) -> str:
@@ -154,7 +149,7 @@ class DiagnosisPanel:
             self._say(snapshot.diagnosis or UNDER_WAY)
 
     def _say(self, words: str) -> None:
-        widgets.set_words(self._said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
+        widgets.set_words(self.said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
 
 
 # The controls of a lab.
@@ -185,7 +180,7 @@ class Setup(ProblemControls):
         self.about = widgets.text(margin=(0, 0, 4, 0))
         self.own_data = pn.Column(**widgets.WIDE)  # the page puts its button there
         methods = {method.title: name for name, method in METHODS.items()}
-        self.method = widgets.select("Method", methods, lambda name: self._ask("new method", method=name, changes=()))
+        self.method = widgets.select("Method", methods, lambda name: self._ask("new method", method=name))
         self.moves = widgets.text(margin=(0, 0, 4, 0))
         self.knobs = widgets.KnobForm()
         self.brief = widgets.KnobForm(brief=True, css_classes=["pmdviz-brief"])  # three sliders next to the stage
@@ -204,14 +199,14 @@ class Setup(ProblemControls):
             self._ask("new preset", recipe=PRESETS[name].recipe, preset=name)
 
     def _on_target(self, target: Target | str) -> None:
-        self._ask("new target", target=target, target_options={}, changes=())
+        self._ask("new target", target=target, target_options={})
 
     def _on_budget(self, budget: int) -> None:
         self._ask("budget", budget=budget or None)
 
     def turn_option(self, name: str, value: Value) -> None:
         """A run on the target with this option."""
-        self._begin("new option", option=(name, value))
+        self._begin("new option", options=lambda target: {name: value})
 
     def controls_by_field(self) -> dict[str, widgets.KnobControl]:
         """The knobs too."""
@@ -222,7 +217,7 @@ class Setup(ProblemControls):
         refused(self.brief.controls.get(error.field), error)
         return super().refuse(error)
 
-    def hide(self, names: Iterable[str]) -> None:
+    def hide(self, names: Collection[str]) -> None:
         """Leave out parts of the panel, knobs or options by their names. Raises InputError for other names."""
         parts = {
             "preset": (self.preset, self.question),
@@ -235,11 +230,9 @@ class Setup(ProblemControls):
         }
         known = {*parts, *(name for kind in METHODS.values() for name in kind.Knobs.specs())}
         known |= {name for kind in TARGETS.values() for name in kind.Options.specs()}
-        for name in names:
-            if name not in known:
-                raise unknown("control to hide", name, sorted(known))
-            for part in parts.get(name, ()):
-                part.visible = False
+        check_known("control to hide", names, known)
+        for part in (part for name in names for part in parts.get(name, ())):
+            part.visible = False
         self.options.hidden = self.knobs.hidden = frozenset(names) - set(parts)
 
     def preset_of(self, recipe: Recipe) -> str:

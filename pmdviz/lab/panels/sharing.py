@@ -6,7 +6,8 @@ import html
 import io
 import time
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import panel as pn
 import segno
@@ -78,7 +79,7 @@ class Sharing:
             return ""
         return DIFFERENCES[links.agreement(frame, self._link.digest)].format(iteration=asked)
 
-    def query(self, snapshot: Snapshot, start: str = links.HERE, page: links.Page | None = None) -> str:
+    def query(self, snapshot: Snapshot, start: str = links.HERE, page: links.Link | None = None) -> str:
         """The query of the link to a snapshot, or to another place of its run; the page looks as it does now.
 
         Raises InputError where a link cannot hold it.
@@ -238,7 +239,7 @@ OPENING = "new file"  # what the live loop calls it
 
 
 class RecipeFile:
-    """A box for a file, which begins a new run by `begin(OPENING, content=...)`; any other file gets a sentence."""
+    """A box for a file, which begins a new run by `begin(OPENING, make=...)`; any other file gets a sentence."""
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
@@ -250,7 +251,7 @@ class RecipeFile:
     def _take(self, content: bytes | None) -> None:
         if content:
             self.say("")
-            self._begin(OPENING, content=content)
+            self._begin(OPENING, make=partial(Recipe.from_json, content))
 
     def say(self, sentence: str) -> None:
         """Say why a file was refused, or nothing."""
@@ -319,7 +320,7 @@ class LinkBuilder:
     Only the browser knows the address of the page: the QR code is drawn when it has said it, by way of `ack`.
     """
 
-    def __init__(self, copy: Callable[[str, links.Page], None], ack: Acknowledge) -> None:
+    def __init__(self, copy: Callable[[str, links.Link], None], ack: Acknowledge) -> None:
         self._copy, self._ack, self._awaited = copy, ack, False
         ack.on_change("copied", handed(lambda attr, old, new: self._draw_code()))
         ack.on_change("refused", handed(lambda attr, old, new: self._draw_code()))
@@ -340,8 +341,8 @@ class LinkBuilder:
 
     def _ask(self, with_code: bool) -> None:
         self.code.object, self._awaited = "", with_code
-        looks = {name: name in self.looks.value for name in LOOKS.values()}
-        self._copy(self.start.value, links.Page(tuple(self.hide.value), **looks))
+        looks: dict[str, Any] = {name: name in self.looks.value for name in LOOKS.values()}
+        self._copy(self.start.value, links.Link(hide=tuple(self.hide.value), **looks))
 
     def _draw_code(self) -> None:
         if self._awaited:

@@ -300,8 +300,7 @@ class BlocksScene(OverPosterior):
 
 def _ticks(frame: Frame, pair: Pair, across: tuple, up: tuple) -> dict[str, np.ndarray]:
     """One of each particle's first coordinate at the lower edge, one of its second at the left edge."""
-    points = frame.particles[col.drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)]
-    x, y = points.T
+    x, y = frame.particles[col.drawn_rows(frame.weights, MAX_TICKS)][:, list(pair)].T
     length = TICK * (up[1] - up[0])
     below = np.stack([x, np.full_like(x, up[0]), x, np.full_like(x, up[0] + length)], axis=1)
     beside = np.stack([np.full_like(y, across[0]), y, np.full_like(y, across[0] + length), y], axis=1)

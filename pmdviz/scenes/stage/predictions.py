@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from pmdviz.densities.bandwidth import local
@@ -9,7 +11,7 @@ from pmdviz.densities.density import Grid, KernelDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
-from pmdviz.metrics.predictive import points_of
+from pmdviz.metrics.predictive import Average, points_of
 from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
 from pmdviz.scenes.data_columns import evenly, widened
@@ -65,22 +67,15 @@ class BandScene(Scene):
         known = hasattr(target, "true_function")
         return col.StageColumns(
             once(target, "band", lambda: _exact(target, x)),
-            band(x, *moments_under_q(frame, x)),
+            band(x, *moments(target, x, *points_of(frame))),
             _rug(frame),
             others=others,
             prior=col.curve_columns(x, target.true_function(x[:, None])) if known else col.EMPTY_LINE,
         )
 
 
-def _moments(target: Target, draws: np.ndarray, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sd over draws."""
-    values = target.row_mean(draws, target.rows_at(x[:, None]))
-    return values.mean(axis=0), values.std(axis=0)
-
-
-def moments_under_q(frame: Frame, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean and sd of E(y | x, theta) over the points that represent q, at inputs x (n,)."""
-    target, (points, average) = frame.target, points_of(frame)
+def moments(target: Target, x: np.ndarray, points: np.ndarray, average: Average) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and sd of E(y | x, theta) over points theta, at inputs x (n,)."""
     values = target.row_mean(points, target.rows_at(x[:, None]))
     mean = average(values)
     return mean, np.sqrt(average((values - mean) ** 2))
@@ -97,7 +92,8 @@ def _exact(target: Target, x: np.ndarray) -> col.Columns:
         return band(x, *process)
     if target.reference() is None:
         return col.EMPTY_LINE
-    return band(x, *_moments(target, target.reference().sample(stream("pictures"), BAND_DRAWS), x))
+    draws = target.reference().sample(stream("pictures"), BAND_DRAWS)
+    return band(x, *moments(target, x, draws, partial(np.mean, axis=0)))
 
 
 def _rug(frame: Frame) -> dict[str, np.ndarray]:
@@ -140,7 +136,7 @@ class PredictiveBandScene(BandScene):
         seen = target.inputs(target.data_rows)[:, 0]
         x = np.linspace(seen.min(), seen.max(), POINTS)
         points, average = points_of(frame)
-        mean, sd = moments_under_q(frame, x)
+        mean, sd = moments(target, x, points, average)
         noise = float(average(target.noise_variance(points)))
         curve = target.row_mean(average(points)[None], target.rows_at(x[:, None]))[0]
         paths = col.segment_columns([col.Segments(col.pieces(np.stack([x, curve], axis=1)[None]), 0)])
