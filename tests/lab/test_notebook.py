@@ -67,6 +67,7 @@ async def test_a_page_gets_scripts_and_a_document_that_ask_nobody_else():
     lab._act("step")
     await place.until(lambda: '"attr":"sent"' in "".join(content["patch"] for content, _ in place.sent))
     assert '"attr":"drawn"' not in "".join(content["patch"] for content, _ in place.sent)
+    await place.until(lambda: not lab.live.at_work)  # else what is set waits for its turn
     lab.set(bandwidth=0.5)
     assert lab.session.knobs.bandwidth == 0.5
     await place.until(lambda: lab._last.in_force["bandwidth"] == 0.5)
