@@ -198,12 +198,12 @@ VARIED: dict[str, Varied] = {
     "n": Varied(
         "draws from each model n", "num_draws", "draws from each model n",
         lambda case, n: {"draws": [n]}, (30, 1000),
-        (("plain draws by theory: slope -1", -1.0), ("control and weighted by theory: slope -2", -2.0)),
+        (("plain draws by theory: slope −1", -1.0), ("control and weighted by theory: slope −2", -2.0)),
     ),
     "K": Varied(
         "machines K", "num_shards", "machines K",
         lambda case, k: {"num_shards": k}, (5, 40),
-        (("by theory: slope -1", -1.0),),
+        (("by theory: slope −1", -1.0),),
     ),
     "K_total": Varied(
         "machines K, with the same draws n K in all", "num_shards", "machines K, n K the same",

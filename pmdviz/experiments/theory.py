@@ -280,7 +280,8 @@ class Convergence(Experiment[ConvergenceKnobs]):
             ends = np.array([x.min(), x.max()])
             series.append(Series("fit", ends, fit.at(ends), look="dashes"))
             out = f", {fit.left_out:,} without a logarithm left out" if fit.left_out else ""
-            title = f"Measured slope {fit.slope:.2f} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{out})"
+            slope = f"{fit.slope:.2f}".replace("-", "−")
+            title = f"Measured slope {slope} ± {fit.standard_error:.2f} (all {fit.num_points:,} points{out})"
         return [Chart(series, varied.axis, words, slopes=self.guides(knobs), title=title)]
 
     def guides(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
@@ -300,7 +301,7 @@ def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
     for rate in bounds:
         names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
     printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
-    return [(f"{theorems} as printed: slope {slope:.2f}", slope) for theorems, slope in printed]
+    return [(f"{theorems} as printed: slope {slope:.2f}".replace("-", "−"), slope) for theorems, slope in printed]
 
 
 def dimension(knobs: ConvergenceKnobs) -> int:

@@ -38,7 +38,7 @@ def test_a_sweep_with_progress_on_every_page_until_its_slope_and_another_cancell
     assert any(re.fullmatch(r"Theory \(\d+ of 24\)", words) for words in page.evaluate("told"))
     lab.wait(f"{POINTS} === 24")
     found = page.get_by_text("Measured slope").inner_text()
-    assert -1.2 < float(re.search(r"Measured slope (-?\d\.\d\d) ", found)[1]) < 0
+    assert 0 < float(re.search(r"Measured slope −(\d\.\d\d) ", found)[1]) < 1.2
     lab.knob("error").select_option(label="forward KL (nats)")
     lab.wait(f"{CHART}.left[0].axis_label?.startsWith('forward KL')")
     lab.type("seeds", "50")
