@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from operator import attrgetter
 from pathlib import Path
 from types import EllipsisType
 from typing import Any
@@ -117,10 +116,25 @@ class RaceResult:
         """
         return [_summed(label, mine) for (label,), mine in grouped(self.rows, "method").items()]
 
-    entrants = property(attrgetter("recipe.entrants"), doc="The methods of the race, with their settings.")
-    seeds = property(attrgetter("recipe.seeds"), doc="The seeds of each entrant's runs.")
-    target = property(attrgetter("recipe.target"), doc="The target of all runs.")
-    budget = property(attrgetter("recipe.budget"), doc="What each run might spend, in the recipe's `budget_unit`.")
+    @property
+    def entrants(self) -> tuple[Entrant, ...]:
+        """The methods of the race, with their settings."""
+        return self.recipe.entrants
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """The seeds of each entrant's runs."""
+        return self.recipe.seeds
+
+    @property
+    def target(self) -> Target:
+        """The target of all runs."""
+        return self.recipe.target
+
+    @property
+    def budget(self) -> int:
+        """What each run might spend, in the recipe's `budget_unit`."""
+        return self.recipe.budget
 
     @property
     def modes(self) -> list[dict[str, Any]] | None:
