@@ -339,7 +339,7 @@ def sweep(
     ----------
     recipe : Recipe
     over : mapping name -> values
-        Knobs of the method, options of the target, or "budget".
+        Knobs of the method, options of the target, or "budget". A name that both have is the method's.
     seeds : int or iterable
         So many run seeds, from 0, or the seeds themselves.
     path : path, optional
