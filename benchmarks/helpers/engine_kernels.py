@@ -141,7 +141,7 @@ def moves(rng: np.random.Generator) -> Iterator[Contest]:
     whole, sweep = f"N = {M:,}", partial(mixture_sweep, theta, x, 2.5, 0.5, 1.0, uniforms, normals)
     yield Contest("Gibbs sweep of the mixture", whole, sweep)
     yield Contest("uniforms from normals", f"n = {M:,}", partial(uniforms_of, x))
-    model, reach, steps, batch = mixture_model(1.0, M, 2.5, 0.5), np.full(2, 1e6), 1000, 10
+    model, reach, steps, batch = mixture_model(1.0, float(M), 2.5, 0.5), np.full(2, 1e6), 1000, 10
     batches, noise = x[rng.integers(M, size=(steps, batch))], rng.standard_normal((steps, 2))
     ours = partial(langevin, model, theta, batches, (1, 0.06, 100.0, 0.55), noise, reach)
     note = f"a step; {DRAWN_BEFORE}"
