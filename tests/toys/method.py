@@ -64,4 +64,4 @@ class ToyAverage(SmoothedMethod, BatchMethod):
         scalars = {"ess_before": before, "zero_weight": int((log_weights == -np.inf).sum()), "toy_share": 1 / t}
         terms = weighting.terms(log_weights, previous=previous, likelihood=likelihood)
         cost = Cost(len(batch), len(batch) * len(state.particles))
-        return ToyState(state.particles, log_weights, t), StepInfo(cost, f"toy share 1/{t}", (), scalars, terms)
+        return ToyState(state.particles, log_weights, t), StepInfo(cost, f"toy share 1/{t}", {}, scalars, terms)
