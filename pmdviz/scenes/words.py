@@ -157,7 +157,7 @@ def sentence(method: Method, knobs: MethodKnobs, target: Target) -> str:
 
 
 def explanation(method: Method, target: Target) -> dict[str, Json]:
-    """The text that "What is this?" opens: a title, five sentences, the formula and the paper."""
+    """A method on a target for somebody new to them: a title, five sentences, the formula and the paper."""
     judged = target.no_reference or (EXACT if "reals" in target.offers and target.dim <= 2 else COMPARED)
     told = (NO_DATA if target.data is None else BAYES, target.about, method.about, method.what_moves, judged)
     paper = whole_sentence(method.source.split(";")[0])  # other sources, and parts of ours, are in the docs

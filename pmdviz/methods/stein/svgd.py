@@ -66,7 +66,10 @@ class AnnealedFlowKnobs(DecayingKnobs, stein.WidthKnobs):
 
 
 def temperature(iteration: int, knobs: AnnealedFlowKnobs) -> float:
-    """beta of the step after so many: ((1 + floor(iteration / steps_per_temperature)) / K)^p, at most 1; or 1."""
+    """beta of the step after so many, at most 1: ((1 + floor(iteration / steps_per_temperature)) / K)^p.
+
+    Without annealing it is 1.
+    """
     if knobs.annealing == "off":
         return 1.0
     rung = min(1 + iteration // knobs.steps_per_temperature, knobs.num_temperatures)

@@ -326,7 +326,7 @@ def _tempered(plane: Plane, beta: float) -> np.ndarray:
 
 def _words_surrogate(frame: Frame, pair: Pair, top: float) -> col.Words:
     """The ESS of the weights and the temperature, in the upper left corner."""
-    ess, m = effective_sample_size(np.log(np.maximum(np.exp(frame.state.log_ratios), 1e-300))), len(frame.weights)
+    ess, m = effective_sample_size(frame.state.log_ratios), len(frame.weights)
     text = f"ESS of ρ/p: {ess:.3g} of {m:,}"
     if frame.knobs.annealing == "on":
         text += f" · β = {frame.method.temperature(frame.state, frame.knobs):.2g}"
