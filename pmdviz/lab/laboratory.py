@@ -408,7 +408,8 @@ class Lab(LivePage[Snapshot]):
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
         super().play_changed(playing)
-        self.screen.traces.begin(playing)
+        for view in (self.screen.traces, self.screen.second):
+            view.begin(playing)
         if not playing:
             self.screen.land()
             self.setup.diagnosis.again()

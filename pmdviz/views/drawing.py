@@ -117,7 +117,7 @@ class PictureFigure:
         self._about = ""
         self._make_axes()
         self._make_words(legend)
-        over: list[Any] = [self.note]
+        over: list[Any] = [self.middle, self.corner, self.note]  # BokehJS may keep an old text in a level below
         for picture in (*more, first):
             self.draw_picture(picture)
             over += [self._layer(key).renderer for key in _over(picture) if self._layer(key).renderer not in over]

@@ -7,6 +7,23 @@ import pytest
 from tests.support.browser import set_speed
 
 SHOWN = "JSON.parse(pmdviz.model('acknowledge').shown || '{}')"
+# The words in the middle of both traces; and whether they go from the second ones when these are painted at once, as
+# after a new layout: BokehJS has then not yet made the view of the new text.
+TRACES = "['traces', 'second_traces'].map((name) => Bokeh.index.find_one(pmdviz.model(name)))"
+MIDDLE = f"{TRACES}.map((plot) => plot.model.center.find((each) => each.type === 'Label').text)"
+LEAVES_JS = f"""async () => {{
+  const [, plot] = {TRACES}, label = plot.model.center.find((each) => each.type === "Label"), words = label.text
+  const look = () => pmdviz.canvases(plot.shadow_el).slice(0, 2).map((canvas) => canvas.toDataURL()).join()
+  const painted = () => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))
+  label.setv({{text: ""}}, {{sync: false}})
+  plot.repaint()
+  await painted()
+  const without = look()
+  plot.request_repaint()
+  await painted()
+  const anew = look()
+  label.setv({{text: words}}, {{sync: false}})
+  return [words, without === anew] }}"""
 
 
 def without_floor(lab):
@@ -20,7 +37,11 @@ def test_a_page_plays_and_its_settings_act(lab):
     for name in ("exact", "approximate", "particles"):
         layer = f"pmdviz.model('stage').renderers.find(r => r.name === '{name}')"
         assert lab.page.evaluate(f"{layer}.data_source.data.x.length > 100"), name
+    assert lab.page.evaluate(LEAVES_JS) == ["Press Play:\nForward and reverse KL will be drawn here", True]
     before = lab.picture()
+    lab.press("Play")
+    lab.wait(f"{MIDDLE}.join() === ','")
+    lab.press("Pause")
     stood = lab.paused_at(5)
     assert lab.picture() != before
     picture, words = lab.at_rest("pmdviz.picture()"), lab.words()
