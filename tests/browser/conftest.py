@@ -70,7 +70,9 @@ def server(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
 
 
 def stage_pixels(page: object) -> np.ndarray:
-    shot = page.locator(".pmdviz-stage >> visible=true").first.screenshot()
+    """The picture in grey, without the cards that may lie on it while something is computed."""
+    stage = page.locator(".pmdviz-stage >> visible=true").first
+    shot = stage.screenshot(style=".pmdviz-busy, .pmdviz-notice { visibility: hidden !important }")
     return np.asarray(Image.open(io.BytesIO(shot)).convert("L"), float)
 
 

@@ -4,6 +4,7 @@ from urllib.parse import urlsplit
 
 from pmdviz.engine.recipe import Recipe
 from tests.browser.conftest import Lab, look_alike, stage_pixels
+from tests.support.browser import await_that
 
 RECIPE = Recipe("mixture", num_particles=200, batch_size=100, budget=20_000)
 GHOST_JS = "pmdviz.model('stage').renderers.find((r) => r.name === 'ghost').data_source.data.x.length"
@@ -36,6 +37,7 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
     page, on = lab.page, OnTheLine(lab)
     on.stands_at(60)
     assert on.line.get_attribute("max") == "200" and on.said().startswith("iteration 60 of 60")
+    lab.at_rest("pmdviz.picture()")
     end = stage_pixels(page)
 
     page.mouse.click(*on.x_of(30))
@@ -52,8 +54,8 @@ def test_going_back_and_forth_and_a_branch_with_its_ghost(open_lab):
     page.mouse.up()
     page.mouse.click(*on.x_of(150))  # beyond what was run
     on.stands_at(60)
-    lab.at_rest("pmdviz.picture()")
-    assert look_alike(stage_pixels(page), end) and page.evaluate(CURSOR_JS) is None
+    await_that(lambda: look_alike(stage_pixels(page), end))  # a new layout comes after its frame
+    assert page.evaluate(CURSOR_JS) is None
 
     on.line.focus()
     for key, at in (("ArrowLeft", 59), ("Home", 0), ("ArrowRight", 1), ("End", 60), ("PageDown", 40)):
