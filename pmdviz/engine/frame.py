@@ -144,10 +144,17 @@ class Frame:
     @cached_property
     def densities(self) -> Mapping[str, Density]:
         """The densities that the state may be judged by, name -> q; of a chain a KDE and a Gaussian fit."""
-        given, last = (self.state, self.knobs, self.target), self.measured
-        if last is None:
-            return self.method.densities(*given)
-        return self.method.densities_between(*given, lambda: last.densities)
+        given, last, of_state = (self.state, self.knobs, self.target), self.measured, self._of_state
+        if last is not None:
+            return self.method.densities_between(*given, lambda: last.densities)
+        if of_state is not None:
+            return self.method.densities_between(*given, lambda: of_state)
+        return self.method.densities(*given)
+
+    @cached_property
+    def _of_state(self) -> Mapping[str, Density] | None:
+        """What `densities` were under knobs of before, chosen for this very state: the same choice is made sooner."""
+        return None
 
     @cached_property
     def judged_by(self) -> str:
@@ -366,14 +373,16 @@ class Frame:
         other = replace(self, **parts)
         drawn_by = [name for name, spec in self.knobs.specs().items() if spec.acts == "at once"]
         if other.knobs is self.knobs or all(getattr(other.knobs, k) == getattr(self.knobs, k) for k in drawn_by):
-            kept = "densities", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws"
+            kept = "densities", "_of_state", "_weighted", "judged_by", "grids", "_tvs", "_known", "_measured", "draws"
             other.__dict__.update({name: value for name, value in self.__dict__.items() if name in kept})
+        elif self.measured is None and "densities" in self.__dict__ and other.state is self.state:
+            other.__dict__["_of_state"] = self.densities
         return other
 
     def without_caches(self) -> Frame:
         """The frame without its pictures and what a step tells of each particle, to be kept for long."""
         other = self.replaced(info=self.info and self.info._replace(terms={}, paths=dict, parents=None))
-        for name in ("grids", "draws"):
+        for name in ("grids", "draws", "_of_state"):
             other.__dict__.pop(name, None)
         return other
 

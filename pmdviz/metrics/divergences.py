@@ -191,17 +191,23 @@ _exps: WeakKeyDictionary[Exact, tuple[tuple[Array, Array], ...]] = WeakKeyDictio
 
 
 @of_pair
+def exact_picture(exact: Exact, view_box: Box) -> tuple[Grid, Array]:
+    """The coarsest grid that resolves p, whatever q is, and p on it; the SAME arrays at every call soon after."""
+    grid, resolved = _grid(None, exact, _holding(exact, view_box))
+    return grid, _exp(exact, exact.on_grid(grid, everywhere=resolved))
+
+
 def _holding(exact: Exact, view_box: Box) -> Box:
     both = tuple((min(a, c), max(b, d)) for (a, b), (c, d) in zip(view_box, exact.box, strict=True))
     return view_box if exact.mass_in(view_box) >= 1 - LOST else both
 
 
-def _grid(density: Density, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
-    """The grid to draw on, and whether it resolves p and q."""
+def _grid(density: Density | None, exact: Exact | None, view_box: Box) -> tuple[Grid, bool]:
+    """The grid to draw on, and whether it resolves p and q; None for one that is not drawn."""
     dim = len(view_box)
     for box in (view_box, exact.box if exact is not None else view_box):
-        of_exact = np.inf if exact is None else exact.narrowest(_extent(box))
-        side = side_for(dim, of_exact, kernel=density.narrowest(_extent(box)))
+        of_exact, kernel = (np.inf if one is None else one.narrowest(_extent(box)) for one in (exact, density))
+        side = side_for(dim, of_exact, kernel=kernel)
         if side is not None:
             return Grid(box, side), True
     resolves_exact = exact is None or side_for(dim, exact.narrowest(_extent(view_box)))

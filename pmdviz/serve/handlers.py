@@ -327,6 +327,11 @@ class SocketHandler(CheckedMessages, OwnSessions, WSHandler):
         """Whether the session is still there after the handshake: Bokeh makes another one where it is not."""
         return server_internals.session_of(self.application_context, session_id) is not None
 
+    def open(self) -> None:
+        """The handshake is done. A frame is sent at once: else it may wait up to 40 ms for the browser's TCP ACK."""
+        self.set_nodelay(True)
+        super().open()
+
     def on_finish(self) -> None:
         """The request is answered; one that became no websocket takes no place."""
         if self.get_status() != 101:

@@ -68,6 +68,19 @@ def test_a_run_measures_what_is_due_the_last_and_again_what_acts_at_once():
     assert iterations(session) == [0, 1, 2, 5, 10, 13], "what acts at the next step is not seen yet"
 
 
+def test_a_bandwidth_gives_the_same_row_whatever_was_tried_and_looked_at_before():
+    rows = []
+    for tried in ((), (2.0, 0.3, 1.7)):
+        session = Session(Recipe("mixture", num_particles=400, seed=5))
+        session.advance(23)  # between two measured frames
+        for bandwidth in tried:
+            _ = session.frame.tv
+            session.set(bandwidth=bandwidth)
+        session.set(bandwidth=0.5)
+        rows.append({name: value for name, value in session.frame.row().items() if name != "seconds"})
+    assert rows[0] == rows[1]
+
+
 def test_columns_have_the_metrics_of_their_frames_and_nan_for_what_cannot_be_had():
     session = Session(Recipe(**SMALL, budget=60), metrics_every=1)
     drive(session)

@@ -21,6 +21,7 @@ from pmdviz.lab import Lab
 from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.task import Bucket
 from pmdviz.serve import messages, server_internals
+from pmdviz.serve.handlers import SocketHandler
 from pmdviz.serve.server_internals import PacedStream
 from tests.support.decoding import ARRAY, ENCODED, decoded, recorded
 from tests.support.tables import looped
@@ -44,6 +45,14 @@ def test_who_takes_nothing_off_is_not_waited_for(waiting, closed):
         stream._write_buffer = range(size)
         handler._look_at_reader()
     assert bool(ended) is closed
+
+
+def test_a_websocket_does_not_wait_for_an_answer_before_it_sends(monkeypatch):
+    done, handler = [], SocketHandler.__new__(SocketHandler)
+    handler.ws_connection = SimpleNamespace(set_nodelay=done.append)
+    monkeypatch.setattr(messages.CheckedMessages, "open", lambda self: done.append("opened"))
+    handler.open()
+    assert done == [True, "opened"]
 
 
 def drawn(model="p9", attr="drawn", new=7, kind="ModelChanged"):

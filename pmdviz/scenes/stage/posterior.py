@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
+from pmdviz.metrics.divergences import exact_picture
 from pmdviz.pictures import Axis
 from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import Pair, Scene, square
@@ -160,30 +160,32 @@ Drawn = tuple[col.Columns, Tops | None]
 NOTHING: Drawn = (col.EMPTY_LINE, None)
 
 
-def _exact_on_grid(target: Target, pair: Pair, picture: Any) -> tuple[tuple, Grid, np.ndarray] | None:
-    """Key, grid and values of the exact posterior: on the grid of a frame's `picture`; of many coordinates a pair."""
-    if target.dim <= 2:
-        known = picture is not None and picture.p is not None
-        return ((picture.grid.box, picture.grid.shape), picture.grid, picture.p) if known else None
-    found = reference_marginal(target, pair)
-    return None if found is None else ((pair,), found.grid, found.values)
+def _exact_on_grid(target: Target, pair: Pair) -> tuple[Grid, np.ndarray] | None:
+    """Grid and values of the exact posterior; of many coordinates of a pair."""
+    if target.dim > 2:
+        found = reference_marginal(target, pair)
+        return None if found is None else (found.grid, found.values)
+    return None if target.exact is None else exact_picture(target.exact, target.view_box)
 
 
-def exact_lines(target: Target, pair: Pair, picture: Any = None) -> Drawn:
+def exact_lines(target: Target, pair: Pair) -> Drawn:
     """The exact posterior's regions or curve, and how high its marginals are; the SAME arrays at every frame."""
-    if (found := _exact_on_grid(target, pair, picture)) is None:
-        return NOTHING
-    key, grid, values = found
-    seen = pair if target.dim > 2 else (0, 1)
-    return once(target, ("exact lines", *key), partial(lines_with_strips, grid.axes, values, target, seen))
+
+    def made() -> Drawn:
+        found, seen = _exact_on_grid(target, pair), pair if target.dim > 2 else (0, 1)
+        return NOTHING if found is None else lines_with_strips(found[0].axes, found[1], target, seen)
+
+    return once(target, ("exact lines", *pair), made)
 
 
-def exact_areas(target: Target, pair: Pair, picture: Any = None) -> col.Columns:
+def exact_areas(target: Target, pair: Pair) -> col.Columns:
     """The same to be filled."""
-    if (found := _exact_on_grid(target, pair, picture)) is None:
-        return col.EMPTY_AREAS
-    key, grid, values = found
-    return once(target, ("exact areas", *key), partial(col.region_areas, grid.axes, values))
+
+    def made() -> col.Columns:
+        found = _exact_on_grid(target, pair)
+        return col.EMPTY_AREAS if found is None else col.region_areas(found[0].axes, found[1])
+
+    return once(target, ("exact areas", *pair), made)
 
 
 def lines_with_strips(
@@ -279,11 +281,11 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
     drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
     if picture is None:
         return drawn
-    exact, tops = exact_lines(target, (0, 1), picture)
+    exact, tops = exact_lines(target, (0, 1))
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
     heat = target.dim == 2 and frame.method.family != "particles"
     image = col.heat_image(picture.q, picture.grid.box) if heat else None
-    areas = exact_areas(target, (0, 1), picture)
+    areas = exact_areas(target, (0, 1))
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
@@ -352,7 +354,7 @@ class DifferenceScene(OverPosterior):
         picture = frame.grid
         if picture is None or picture.p is None:
             return col.StageColumns()
-        exact, _ = exact_lines(frame.target, pair, picture)
+        exact, _ = exact_lines(frame.target, pair)
         image, top = _image(picture)
         lines = col.region_lines(picture.grid.axes, picture.q)
         return col.StageColumns(exact, lines, top=top, image=image)
