@@ -3,8 +3,9 @@
 Tried with Panel 1.9.4 and 1.10 (it needs panel>=1.9.4,<1.11): `state._connected` (documents whose browser is ready),
 `state._thread_id_` (the thread that may change a document at once), `state._views` (roots that are shown),
 `panel_extension._loaded`, `Viewable._cleanup`, `Select._process_param_change`, `Select._update_model` and `_events`
-(what a browser said and no handler has heard of yet), `_changing` (what is being changed from this side),
-`Viewable._models` and `ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` and `_held_events` of a document.
+(what a browser said and no handler has heard of yet), `Reactive._changing` (what is being changed from this side),
+`Viewable._models` and `ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` and `_held_events` of a
+document.
 
 Up to Bokeh 3.9 every callback runs on the event loop. From 3.10 on most of them run in worker threads, which hold the
 document's lock, and a few of Panel's on the loop without it. So every callback hands over its changes to the loop
