@@ -153,7 +153,7 @@ class Frame:
 
     @cached_property
     def _of_state(self) -> Mapping[str, Density] | None:
-        """What `densities` were under knobs of before, chosen for this very state: the same choice is made sooner."""
+        """The densities of this very state under earlier knobs: with them the same choice is made sooner."""
         return None
 
     @cached_property

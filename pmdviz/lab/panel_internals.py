@@ -3,7 +3,7 @@
 Tried with Panel 1.9.4 and 1.10 (it needs panel>=1.9.4,<1.11): `state._connected` (documents whose browser is ready),
 `state._thread_id_` (the thread that may change a document at once), `state._views` (roots that are shown),
 `panel_extension._loaded`, `Viewable._cleanup`, `Select._process_param_change`, `Select._update_model` and `_events`
-(what a browser said and no handler has heard of yet), `Reactive._changing` (what is being changed from this side),
+(what a browser said and no handler has heard of yet), `Reactive._changing` (changes that come from this side),
 `Viewable._models` and `ComponentResourceHandler.parse_url_path`; of Bokeh `callbacks._hold` and `_held_events` of a
 document.
 
