@@ -101,11 +101,11 @@ async def test_what_a_step_hides_is_not_sent_before_the_answer_is_judged():
         do(guide, "reveal")
         await until(lambda: told(guide)["at_end"])
         assert exact() == [0, 0] and handles.handles == [] and lab.screen._noted(lab.last, False) == ""
-        assert "TV" not in lab.screen.status.text and "Done" not in lab.screen.status.text
+        assert "TV" not in lab.screen.ack.words and "Done" not in lab.screen.ack.words
         assert told(guide)["reveal"]["text"] == [] and told(guide)["diagnosis"] == ""
         do(guide, "answer", part="after", value=60)
         await until(lambda: told(guide)["asks"]["after"]["verdict"])
-        assert min(exact()) > 0 and handles.handles and "TV" in lab.screen.status.text
+        assert min(exact()) > 0 and handles.handles and "TV" in lab.screen.ack.words
         assert "tv" in lab.screen.group.options.values() and told(guide)["reveal"]["text"]
         await until(lambda: told(guide)["diagnosis"])
         do(guide, "again")
