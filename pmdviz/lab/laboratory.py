@@ -372,8 +372,7 @@ class Lab(LivePage[Snapshot]):
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self._judge()
         self.gallery.show()
-        self.playback.hold(self.live.waits)
-        self.playback.playing(self.live.playing)
+        self.playback.tell(held=self.live.waits, playing=self.live.playing)
         lasts = self.live.playing and snapshot.step_seconds > BUSY_S  # the next step lasts too: no flicker
         if not (lasts or self.live.waits):
             self.busy_card.hide()
@@ -424,7 +423,7 @@ class Lab(LivePage[Snapshot]):
         self._stands()
         if not self.own.refuse(str(error)):
             self.trouble.show(error)
-        self.playback.playing(False)
+        self.playback.tell(playing=False)
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence is next to its control, or in the status."""

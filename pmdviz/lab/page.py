@@ -284,7 +284,7 @@ class LivePage(Page, Generic[Shown]):
 
     def waiting(self, what: str, seconds: float) -> None:
         """The request waits for its kernels: say when it goes on."""
-        self.playback.hold(True)
+        self.playback.tell(held=True)
         if self._last is None:
             self.screen.wait(live_words(seconds))
         else:
@@ -292,7 +292,7 @@ class LivePage(Page, Generic[Shown]):
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed. A last look draws what a frame of a playing run leaves out, if none is to come."""
-        self.playback.playing(playing)
+        self.playback.tell(playing=playing)
         self.tell_notebook()
         if not (playing or self.live.at_work) and self._last is not None:
             self._glance()
@@ -355,7 +355,7 @@ class LivePage(Page, Generic[Shown]):
 
     def _stands(self) -> None:
         """The wait is over: the picture stays."""
-        self.playback.hold(False)
+        self.playback.tell(held=False)
         self.busy_card.hide()
         self.screen.dim(False)
 

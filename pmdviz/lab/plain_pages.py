@@ -362,8 +362,8 @@ class GeometryPage(Page):
         for view in self.views.values():
             view.show(geometry)
         self.found.object = found(geometry)
-        self.form.show_all(self.knobs, self._usual)
-        self.playback.enable(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
+        self.form.show(self.knobs, self._usual)
+        self.playback.tell(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step
 
@@ -389,7 +389,7 @@ class GeometryPage(Page):
         if self.knobs.steps == scene.MOST_STEPS:
             self._go(0)
         self._playing = pn.state.add_periodic_callback(self._tick, period=EVERY_MS)
-        self.playback.playing(True)
+        self.playback.tell(playing=True)
 
     def _tick(self) -> None:
         self._go(self.knobs.steps + 1)
@@ -401,4 +401,4 @@ class GeometryPage(Page):
         playing, self._playing = self._playing, None
         if playing is not None:
             playing.stop()
-        self.playback.playing(False)
+        self.playback.tell(playing=False)

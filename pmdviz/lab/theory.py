@@ -200,7 +200,7 @@ class TheoryPage(Page):
         question = html.escape(find_experiment_preset(preset).question) if preset else ""
         asks = f'<p class="pmdviz-question">{question}</p>' if preset else ""
         self.about.object = f"{asks}{typeset(made.about)} Source: {html.escape(made.source)}."
-        self.form.show_all(self.choice.knobs, made.Knobs.defaults().as_dict())
+        self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict())
 
     # A page of the app
 

@@ -453,7 +453,7 @@ class Guide:
         on = self.is_open and lesson_card.is_closed(self.progress, self.standing)
         for name in ("lab", "race"):
             if name in self.pages.built:
-                self.pages.built[name].playback.close(on)
+                self.pages.built[name].playback.tell(closed=on)
 
     def show_controls(self) -> None:
         """The step's settings as the run has them."""

@@ -87,7 +87,7 @@ class EntrantCard:
             way = METHODS[self.shown.method]
             usual = way.fitted(way.Knobs.defaults(), self._target)
             idle = way.idle_knobs(self._target)
-            self.form.show_all(usual.replaced(**self.shown.knobs), usual.as_dict(), idle=idle)
+            self.form.show(usual.replaced(**self.shown.knobs), usual.as_dict(), idle=idle)
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal next to the knob of that name; False without such a knob."""
@@ -540,7 +540,7 @@ class RaceScreen(LiveScreen):
                 self.table.param.update(columns=columns(scene.recipe.shown), rows=rows, floor=floor, lower=first.ranks)
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
-        self.playback.enable(True, scene.done, scene.iteration == 0, ended)
+        self.playback.tell(ready=True, done=scene.done, at_start=scene.iteration == 0, ended=ended)
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))

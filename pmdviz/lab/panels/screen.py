@@ -14,9 +14,8 @@ from panel.custom import JSComponent
 
 from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
-from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
+from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge, write_words
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
 from pmdviz.lab.panel_internals import handed
@@ -24,7 +23,7 @@ from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.lesson_places import SECOND as LATER
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
-from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
+from pmdviz.lab.panels.status import NO_PAST, status_fields, status_html, waiting_fields
 from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
@@ -84,10 +83,7 @@ class Heading(JSComponent):
 # The distance to the posterior: a number that moves with each frame.
 
 
-def number_html(fields: Mapping[str, Value]) -> str:
-    """A number and the number of independent draws."""
-    value, floor = (html.escape(str(fields.get(name, ""))) for name in ("value", "floor"))
-    return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
+NO_NUMBER = '<div class="number"><span class="value"></span> <span class="floor"></span></div>'
 
 
 def number_fields(snapshot: Snapshot, group: trace_columns.Group) -> dict[str, str]:
@@ -200,18 +196,13 @@ class LiveScreen(Generic[Shown]):
     ) -> None:
         """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
         figure = main.figure
-        text = fields_html(waiting_fields(starting) | NO_PAST)
-        self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
+        self.status = Div(text=status_html(starting), stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
-        self.sender = FrameSender(self.ack, packed, self.status, self._html)
+        self.sender = FrameSender(self.ack, packed)
         self.extra, self._main, self._marks = "", figure, frozenset[str]()
         main.put = self.traces.put = self.second.put = self.sender.put
         for view in (self.traces, self.second):  # a click on these goes there
             view.figure.on_event("tap", handed(self._tapped))
-
-    def _html(self, fields: Mapping[str, Value]) -> str:
-        """The status panel in the document itself."""
-        return fields_html(fields)
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
@@ -275,10 +266,10 @@ class Screen(LiveScreen[Snapshot]):
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
         packed += [view.sources["traces"] for view in (self.traces, self.second)]  # the columns of the run
-        self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
+        self.number = Div(text=NO_NUMBER, stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         self._place = self.traces.iteration_at
         self._connect("Starting", css.IN_TRANSPORT, self.stage, packed, self.traces.sources["marks"], keyboard=keyboard)
-        self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
+        write_words(self.ack, CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
@@ -312,11 +303,6 @@ class Screen(LiveScreen[Snapshot]):
         below = self.below, pane_of(self.second.figure, "pmdviz-traces")
         return [top, self.first, pn.Column(*below, css_classes=["pmdviz-second"], **look)]
 
-    def _html(self, fields: Mapping[str, Value]) -> str:
-        """The status panel in the document itself, and the number with it."""
-        self.number.text = number_html(fields)
-        return fields_html(fields)
-
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
         self._seen = snapshot, playing
@@ -330,7 +316,8 @@ class Screen(LiveScreen[Snapshot]):
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self._tell(snapshot, playing)
-        self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
+        at_start, ended = snapshot.frame.iteration == 0, bool(snapshot.ended)
+        self.playback.tell(ready=True, done=snapshot.done, at_start=at_start, ended=ended)
         self.dim(False)
 
     def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:

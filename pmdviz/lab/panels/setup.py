@@ -78,7 +78,7 @@ class ProblemControls:
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
         widgets.set_value(self.target, choice)
-        self.options.show_all(target.options, type(target.options).defaults().as_dict())
+        self.options.show(target.options, type(target.options).defaults().as_dict())
         self.seed.show(seed, 0)
         if self.budget.label != self._budget_labels[unit]:
             self.budget.label = self._budget_labels[unit]
@@ -172,7 +172,6 @@ class Setup(ProblemControls):
         self._begin, self._set_knob = begin, set_knob
         self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
-        self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in PRESETS.items()}
         self.preset = widgets.select("Preset", titles, self._on_preset)
         self.question = widgets.text(margin=(0, 0, 2, 0))
@@ -276,13 +275,10 @@ class Setup(ProblemControls):
         widgets.offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
-        self.knobs.show_all(knobs, usual, pending, way.idle_knobs(target), partial(self._set_knob, kind))
-        three = basic_three(knobs, way.idle_knobs(target) | self.knobs.hidden)
-        if self._brief_of != (kind, three):
-            self._brief_of, specs = (kind, three), kind.specs()
-            seen = {name: limits.capped(specs[name], kind) for name in three}
-            self.brief.build(seen, usual, partial(self._set_knob, kind))
-        self.brief.show(knobs, usual, pending)
+        turn, idle = partial(self._set_knob, kind), way.idle_knobs(target)
+        self.knobs.show(knobs, usual, pending, idle, turn)
+        three = basic_three(knobs, idle | self.knobs.hidden)
+        self.brief.show(knobs, usual, pending, turn=turn, names=three)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)

@@ -54,8 +54,8 @@ class PlaybackBar:
         low: Collection[str] = (),
     ) -> None:
         self._low = low
-        self._playing = self._over = self._closed = self._held = False
-        self._standing = (False, False, True, False)  # what `enable` was told last
+        names = "playing", "ready", "done", "at_start", "ended", "closed", "held"
+        self._now = {**dict.fromkeys(names, False), "at_start": True}  # what `tell` was told last
         self._more, self._act, self._paces = dict(more or {}), act, menu(count)  # in the small menu too, for a phone
         self.buttons = {label: self._button(label, name) for label, name in buttons.items()}
         self.menu = Menu("⋯", self._chosen, about="More ways to play", css_classes=["pmdviz-more"])
@@ -66,35 +66,39 @@ class PlaybackBar:
         self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
         look = {"css_classes": ["pmdviz-transport"], "stylesheets": [css.TRANSPORT], **WIDE}
         self.view = pn.Row(*self.buttons.values(), self.room, self.speed, self.menu, **look)
-        self.enable(ready=False, done=False)
+        self._show()
 
     def _button(self, label: str, name: str) -> pn.widgets.Button:
         look: dict[str, Json] = {"color": "primary", "variant": "solid"} if label == "Play" else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: self._act(name), **look)
 
-    def playing(self, on: bool) -> None:
-        """The large button says what a press would do."""
-        self._playing = on
-        over = self._over and not self._more  # where no menu has it
-        label = "Pause" if on and not self._held else "Replay" if over else "Play"
+    def tell(self, **now: bool) -> None:
+        """How the run stands, as far as that may have changed; costs nothing where it has not.
+
+        `playing`; `ready`: there is a picture; `done`: the budget is used up; `at_start`; `ended`: the method could not
+        go on. No step can be made while it is `closed`, since a lesson asks first, or `held`, since it waits for its
+        kernels: then Play says Play.
+        """
+        if not now.items() <= self._now.items():
+            self._now |= now
+            self._show()
+
+    def _show(self) -> None:
+        """What the large button would do, and which buttons make sense: Continue only where it could go on."""
+        playing, ready, done, at_start, ended, closed, held = self._now.values()
+        over = done and not at_start
+        label = "Pause" if playing and not held else "Replay" if over and not self._more else "Play"
         if self.buttons["Play"].label != label:
             self.buttons["Play"].label = label
-
-    def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
-        """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
-        self._standing = ready, done, at_start, ended
-        self._over = done and not at_start
-        self.playing(self._playing)
-        dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not done or at_start or ended}
-        dead |= {label: True for label in STEPS if self._closed or self._held}
-        closed = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
+        dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not over or ended}
+        dead |= dict.fromkeys(STEPS, True) if closed or held else {}
+        shut = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
         for label, button in self.buttons.items():
-            if button.disabled != closed[label]:
-                button.disabled = closed[label]
-        self._offered = {label for label, shut in closed.items() if not shut}
+            if button.disabled != shut[label]:
+                button.disabled = shut[label]
         paces = [(f"pace {name}", label, True, False) for label, name in self._paces.items()]
-        acts = [(act, label, label in self._offered, label in self._low) for label, act in self._more.items()]
+        acts = [(act, label, not shut[label], label in self._low) for label, act in self._more.items()]
         self.menu.offer([*acts, *paces])
 
     def _chosen(self, entry: str) -> None:
@@ -103,22 +107,6 @@ class PlaybackBar:
             self.speed.value = entry.removeprefix("pace ")
         else:
             self._act(entry)
-
-    def close(self, on: bool) -> None:
-        """Whether no step is to be made for now: a lesson asks first."""
-        if on != self._closed:
-            self._closed = on
-            self.enable(*self._standing)
-
-    def hold(self, on: bool) -> None:
-        """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
-        if on != self._held:
-            self._held = on
-            self.enable(*self._standing)
-
-    def offers(self, label: str) -> bool:
-        """Whether the button or entry of that label can be pressed."""
-        return label in self._offered
 
 
 # Small parts of which panels are made. Buttons are at least 40 px high in the playback bar, 32 px elsewhere.
@@ -382,7 +370,7 @@ class KnobForm(Component):
     def __init__(self, turn: Turn | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
         self._turn, self._quiet = turn, False
-        self._made: type[Knobs] | None = None
+        self._made: tuple[type[Knobs], list[str]] | None = None  # the set, and those that have a control
         self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
         super().__init__(self._receive, **params)
 
@@ -390,20 +378,6 @@ class KnobForm(Component):
         """Input from the browser, with the name of the knob."""
         if data.get("name") in [*self.controls]:
             self.controls[str(data["name"])].receive(data)
-
-    def show_all(
-        self,
-        values: Knobs,
-        defaults: Mapping[str, Value],
-        pending: Mapping[str, str] = NONE,
-        idle: frozenset[str] = frozenset(),
-        turn: Turn | None = None,
-    ) -> None:
-        """Show all knobs of a set, which may be another than before; `turn` turns them where it is given."""
-        if self._made is not (kind := type(values)):
-            self._made = kind
-            self.build({name: capped(spec, kind) for name, spec in kind.specs().items()}, defaults, turn)
-        self.show(values, defaults, pending, idle)
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
@@ -418,9 +392,17 @@ class KnobForm(Component):
         defaults: Mapping[str, Value],
         pending: Mapping[str, str] = NONE,
         idle: frozenset[str] = frozenset(),
+        turn: Turn | None = None,
+        names: Iterable[str] | None = None,
     ) -> None:
-        """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
-        plain, specs = values.as_dict(), values.specs()
+        """Show the knobs in force, perhaps of another set, from now on turned by `turn`; with `names` these alone.
+
+        Those that do nothing, with these values or here (`idle`), are not shown at all.
+        """
+        plain, specs, kind = values.as_dict(), values.specs(), type(values)
+        if self._made != (made := (kind, [*(specs if names is None else names)])):
+            self._made = made
+            self.build({name: capped(specs[name], kind) for name in made[1]}, defaults, turn)
         self._quiet = True
         for name, control in self.controls.items():
             spec = specs[name]
