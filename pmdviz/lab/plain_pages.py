@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import panel as pn
 import param
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
 from panel.io.callbacks import PeriodicCallback
 
@@ -320,13 +319,9 @@ class GeometryPage(Page):
 
     # A page of the app
 
-    def start(self, doc: Document | None = None) -> None:
-        """Begin; the first picture is there already."""
-        self.ack.keyboard = True
-
     def look(self, on: bool) -> None:
         """The page is to be seen, or no longer: then it does not play, and the keys are another's."""
-        self.ack.keyboard = on
+        super().look(on)
         if not on:
             self.pause()
 

@@ -67,7 +67,7 @@ class InsidePanel:
         self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None], *above: pn.viewable.Viewable
     ) -> None:
         self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
-        self._dark, self._wished, self._awaited = False, False, False
+        self._dark = self._awaited = False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
         self.button = widgets.small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
@@ -80,8 +80,7 @@ class InsidePanel:
         return not self.view.collapsed
 
     def toggle(self) -> None:
-        """Open or close it, like its key; opened so it comes into sight."""
-        self._wished = self.view.collapsed
+        """Open or close it, like its key."""
         self.view.collapsed = not self.view.collapsed
 
     def reveal(self) -> None:
@@ -94,9 +93,8 @@ class InsidePanel:
         self.view.css_classes = [INSIDE, *([INSIDE_OPEN] if self.is_open else [])]
         if self.is_open and self.inside is None:
             self._build()
-        if self.is_open and self._wished:
+        if self.is_open:  # it comes into sight
             self.inside.seen += 1
-        self._wished = False
         self.on_open(self.is_open)
         self._look(self.is_open)
 
@@ -197,9 +195,9 @@ class FitPanel(TaskSlot):
     def _tell(self) -> None:
         """How far it is, or what came out."""
         closed = self.running or not self.test.options
-        if (self.button.disabled, self.stop_it.visible) != (closed, self.running):
-            self.button.disabled, self.stop_it.visible = closed, self.running
-        widgets.set_words(self.said, self._words())
+        widgets.update(self.button, disabled=closed)
+        widgets.update(self.stop_it, visible=self.running)
+        widgets.update(self.said, object=self._words())
 
     def _words(self) -> str:
         frame, outcome = self.frame, self.outcome

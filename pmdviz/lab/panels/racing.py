@@ -244,8 +244,7 @@ class RaceSetup(ProblemControls):
             left = [each for each in left if each is not card]
             self.cards.append(card)
             card.show(entrant, recipe.target)
-        if (views := [card.view for card in self.cards]) != list(self.entrants):
-            self.entrants[:] = views
+        widgets.update(self.entrants, objects=[card.view for card in self.cards])
 
 
 # A race in words: the status panel, and the rows of the table.
@@ -528,7 +527,7 @@ class RaceScreen(LiveScreen):
             self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
             self._explain(scene.scene)
-            widgets.set_words(self.heading, question_of(scene.recipe))
+            widgets.update(self.heading, object=question_of(scene.recipe))
             self._mark(scene)
             if due:
                 for view in (self.traces, self.second):

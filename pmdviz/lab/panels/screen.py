@@ -23,8 +23,8 @@ from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.lesson_places import SECOND as LATER
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
-from pmdviz.lab.panels.status import NO_PAST, status_fields, status_html, waiting_fields
-from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
+from pmdviz.lab.panels.status import status_fields, status_html, waiting_fields
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, small_button, update
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
@@ -151,7 +151,7 @@ class LayerSwitches:
                 colour = box.styles.get("--colour", "#888")
                 sample = f'<span class="{_sample(name)}" style="--colour:{colour}"><i></i>'
                 words += f"{sample}{html.escape(box.options[0])}</span>"
-        set_words(self.key, words)
+        update(self.key, object=words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
@@ -219,9 +219,9 @@ class LiveScreen(Generic[Shown]):
         for view in (self.traces, self.second):
             view.choose(clock=clock)
 
-    def wait(self, words: str, share: float | None = None) -> None:
+    def wait(self, words: str) -> None:
         """Describe the work before the first picture."""
-        self.sender.say(waiting_fields(words, share) | NO_PAST)
+        self.sender.say(waiting_fields(words))
 
     def say(self, shown: Shown | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
@@ -238,7 +238,7 @@ class LiveScreen(Generic[Shown]):
     def mark(self, name: str, on: bool) -> None:
         """Give the whole a class, or take it away: "pmdviz-with-sheet" makes room for a sheet on the right."""
         self._marks = self._marks - {name} | ({name} if on else set())
-        set_classes(self.view, self.view.css_classes[0], *sorted(self._marks))
+        update(self.view, css_classes=[self.view.css_classes[0], *sorted(self._marks)])
 
     def _dress(self, dark: bool, presenter: bool, *views: Any) -> None:
         """Theme and size of the labels of some views, the legend and the status."""
@@ -247,7 +247,7 @@ class LiveScreen(Generic[Shown]):
             if view is not None:
                 view.set_theme(dark, presenter)
         self.switches.set_theme(dark, presenter)
-        set_classes(self.status, "pmdviz-statusbar", *["pmdviz-large"] * presenter)
+        update(self.status, css_classes=["pmdviz-statusbar", *["pmdviz-large"] * presenter])
 
 
 class Screen(LiveScreen[Snapshot]):
@@ -475,7 +475,7 @@ class Screen(LiveScreen[Snapshot]):
         """Theme and size of the labels."""
         self._dress(dark, presenter, self.stage, self.data)
         self.ack.presenter = presenter
-        set_classes(self.heading, "pmdviz-heading", *["pmdviz-large"] * presenter)
+        update(self.heading, css_classes=["pmdviz-heading", *["pmdviz-large"] * presenter])
         self.mark("pmdviz-large", presenter)
 
 

@@ -77,16 +77,15 @@ class ProblemControls:
         """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
-        widgets.set_value(self.target, choice)
+        widgets.update(self.target, value=choice)
         self.options.show(target.options, type(target.options).defaults().as_dict())
         self.seed.show(seed, 0)
-        if self.budget.label != self._budget_labels[unit]:
-            self.budget.label = self._budget_labels[unit]
+        widgets.update(self.budget, label=self._budget_labels[unit])
         value = budget or 0
         if value not in self.budget.options.values():
             known = {**self.budget.options, f"{value:,}": value}
             self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        widgets.set_value(self.budget, value)
+        widgets.update(self.budget, value=value)
 
 
 def refused(control: widgets.KnobControl | None, error: InputError) -> bool:
@@ -149,7 +148,8 @@ class DiagnosisPanel:
             self._say(snapshot.diagnosis or UNDER_WAY)
 
     def _say(self, words: str) -> None:
-        widgets.set_words(self.said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
+        said = f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>'
+        widgets.update(self.said, object=said)
 
 
 # The controls of a lab.
@@ -265,7 +265,7 @@ class Setup(ProblemControls):
                 (self.about, getattr(target, "about", "")),
                 (self.moves, METHODS[recipe.method].what_moves),
             ):
-                widgets.set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
+                widgets.update(pane, object=f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
@@ -285,10 +285,10 @@ class Setup(ProblemControls):
         stays = PRESETS.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
-        widgets.set_value(self.preset, match)
+        widgets.update(self.preset, value=match)
         self.diagnosis.about(match)
         preset = PRESETS.get(match)
-        widgets.set_words(self.question, _about(preset) if preset else "")
+        widgets.update(self.question, object=_about(preset) if preset else "")
 
 
 MEANINGS_S = 0.25  # a person cannot read them faster
@@ -443,7 +443,6 @@ class Gallery(widgets.Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._shown: dict[str, Json] = {}
         self._menus = {"preset": setup.preset, "target": setup.target, "method": setup.method}
         families = [_section(title, "method", [one.name for one in some]) for title, some in by_family().items()]
         every = [*presets(), _section("Targets", "target", [*TARGETS]), *families]
@@ -455,10 +454,7 @@ class Gallery(widgets.Component):
         menus = self._menus.values()
         preset, target, method = (next((t for t, v in one.options.items() if v == one.value), "") for one in menus)
         problem = preset if self._menus["preset"].value else target
-        shown = {"problem": problem, "method": method, "fitting": [*self._menus["method"].options.values()]}
-        if shown != self._shown:  # this is called at every frame
-            self._shown = shown
-            self.param.update(**shown)
+        widgets.update(self, problem=problem, method=method, fitting=[*self._menus["method"].options.values()])
 
     def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""

@@ -13,7 +13,7 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.setup import DiagnosisPanel
-from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
+from pmdviz.lab.panels.widgets import WIDE, Turn, small_button, text, update
 from pmdviz.scenes import words as wording
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
@@ -36,9 +36,6 @@ def past_fields(at: int, last: int, end: int, counts: str = "iteration", branch:
     """The time line: where one stands, how far the run has come, its right end, and what it counts."""
     place = f"{counts} {count(at)} of {count(last)}"
     return {"counts": counts, "at": at, "last": last, "end": max(1, end), "branch": branch, "place": place}
-
-
-NO_PAST = past_fields(0, 0, 1)
 
 
 def status_html(words: str) -> str:
@@ -128,10 +125,10 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     }
 
 
-def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
-    """The status panel before the first frame: a progress line."""
-    empty = dict.fromkeys(("passes", "step", "more"), "")
-    return {**empty, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
+def waiting_fields(words: str) -> Fields:
+    """The status panel before the first frame: a line of words."""
+    empty: Fields = {**past_fields(0, 0, 1), **dict.fromkeys(("passes", "step", "more"), "")}
+    return {**empty, "share": 0.0, "of": words, "pmdviz-status": words, "live": "polite"}
 
 
 # The verdict: one sentence on the result of a run, or on the effect of a change, with Undo and Why.
@@ -267,12 +264,11 @@ class Verdict:
         self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
         seen = {self.undo: can_undo or bool(self._fall), self.why: at_rest or bool(self._fall)}
         for button, on in seen.items():
-            if button.visible != on:  # Panel takes a while also for the same value
-                button.visible = on
+            update(button, visible=on)
 
     def say(self, words: str) -> None:
         """Put words there."""
-        set_words(self.said, f'<div role="status">{html.escape(words)}</div>')
+        update(self.said, object=f'<div role="status">{html.escape(words)}</div>')
 
     def turned(self, name: str) -> None:
         """A person has turned a setting: a rise of the distance is its effect."""

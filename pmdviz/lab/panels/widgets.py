@@ -12,7 +12,7 @@ import param
 from bokeh.model import Model
 from panel.custom import JSComponent
 
-from pmdviz.errors import InputError, failed_step_words
+from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
@@ -20,7 +20,6 @@ from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.panel_internals import handed, set_directly, soon
 from pmdviz.scenes.words import duration, short
-from pmdviz.targets import Target
 
 Turn = Callable[[str, Value], None]  # hears of a knob and its new value
 Chosen = TypeVar("Chosen")
@@ -89,14 +88,12 @@ class PlaybackBar:
         playing, ready, done, at_start, ended, closed, held = self._now.values()
         over = done and not at_start
         label = "Pause" if playing and not held else "Replay" if over and not self._more else "Play"
-        if self.buttons["Play"].label != label:
-            self.buttons["Play"].label = label
+        update(self.buttons["Play"], label=label)
         dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not over or ended}
         dead |= dict.fromkeys(STEPS, True) if closed or held else {}
         shut = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
         for label, button in self.buttons.items():
-            if button.disabled != shut[label]:
-                button.disabled = shut[label]
+            update(button, disabled=shut[label])
         paces = [(f"pace {name}", label, True, False) for label, name in self._paces.items()]
         acts = [(act, label, not shut[label], label in self._low) for label, act in self._more.items()]
         self.menu.offer([*acts, *paces])
@@ -155,10 +152,11 @@ def folded(title: str, *parts: pn.viewable.Viewable, build: Callable[[], None] |
     return made
 
 
-def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
-    """Have a widget show a value; costs nothing where it does."""
-    if widget.value != value:
-        widget.value = value
+def update(part: pn.viewable.Viewable | Model, **values: Any) -> None:
+    """Set what differs: Panel takes a while also for the same value."""
+    for name, value in values.items():
+        if getattr(part, name) != value:
+            setattr(part, name, value)
 
 
 def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen | None = None) -> None:
@@ -170,18 +168,6 @@ def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen 
             menu.param.update(options=options, value=shown)
 
 
-def set_words(pane: pn.pane.HTML, words: str) -> None:
-    """Have a pane show HTML; costs nothing where it does."""
-    if pane.object != words:
-        pane.object = words
-
-
-def set_classes(part: pn.viewable.Viewable | Model, *classes: str) -> None:
-    """Have something have these classes; costs nothing where it has."""
-    if part.css_classes != [*classes]:
-        part.css_classes = [*classes]
-
-
 def spoken(words: str, name: str = "") -> str:
     """HTML that a screen reader says when it changes; "" for no words. `name` is its class."""
     return f'<span role="status" class="{name}">{html.escape(words)}</span>' if words else ""
@@ -189,7 +175,7 @@ def spoken(words: str, name: str = "") -> str:
 
 def say(pane: pn.pane.HTML, words: str) -> None:
     """Have a pane say words, which a screen reader says too; costs nothing where it does."""
-    set_words(pane, spoken(words))
+    update(pane, object=spoken(words))
 
 
 class Component(JSComponent):
@@ -225,8 +211,7 @@ class Menu(Component):
 
     def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
-        if (now := [list(entry) for entry in entries]) != self.entries:
-            self.entries = now
+        update(self, entries=[list(entry) for entry in entries])
 
 
 # Controls generated from knob declarations: one form, in it a knob for each of them.
@@ -446,13 +431,11 @@ class Card:
 
     def reveal(self) -> None:
         """Show it."""
-        if not self.shown:
-            self.view.styles = SHOWN
+        update(self.view, styles=SHOWN)
 
     def hide(self) -> None:
         """Take it away."""
-        if self.shown:
-            self.view.styles = HIDDEN
+        update(self.view, styles=HIDDEN)
 
 
 class SheetHead(Component):
@@ -537,35 +520,20 @@ class Busy(Card):
         self.button.label, self.button.disabled = "Cancelling …", True
 
 
-# A sentence over the traces that a person closes: a link that could not be read, a picture unlike the shared one.
+# A sentence over the pictures: a link that could not be read, a picture unlike the shared one, or a failed step.
+
+STOPPED = "<b>The run stopped.</b> The last good frame is still shown. "
 
 
 class Notice(Card):
-    """One sentence and Close."""
+    """One sentence, and buttons with what they do; without any Close."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, stylesheet: str, acts: Mapping[str, Callable[[], None]] | None = None) -> None:
         self.text = text(stylesheets=[])
-        super().__init__("pmdviz-notice", css.BUSY, self.text, small_button("Close", self.hide))
+        buttons = [small_button(label, act) for label, act in (acts or {"Close": self.hide}).items()]
+        super().__init__(name, stylesheet, self.text, pn.Row(*buttons, margin=0))
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, before: str = "") -> None:
         """Show the sentence; it is text, never markup."""
-        self.text.object = f'<div role="alert">{html.escape(sentence)}</div>'
-        self.reveal()
-
-
-# What a person sees when a step failed: the sentence next to the stage, with three ways out.
-
-
-class Trouble(Card):
-    """A card over the stage, hidden while all is well."""
-
-    def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
-        self.text, acts = text(stylesheets=[]), {"Retry": retry, "Restart": restart, "Copy recipe": copy}
-        buttons = pn.Row(*(small_button(label, act) for label, act in acts.items()), margin=0)
-        super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
-
-    def show(self, error: Exception) -> None:
-        """Say what went wrong."""
-        words = f"<b>The run stopped.</b> The last good frame is still shown. {html.escape(failed_step_words(error))}"
-        self.text.object = f'<div role="alert">{words}</div>'
+        self.text.object = f'<div role="alert">{before}{html.escape(sentence)}</div>'
         self.reveal()
