@@ -229,7 +229,6 @@ class TheoryPage(Page):
             self.work = ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist)
             self.results.begin(self.work)
             self.work.measure()
-            self._show_running(True)
             self._slot.follow(self.work, self._ended)
             self._look()
 
@@ -244,14 +243,10 @@ class TheoryPage(Page):
         self.insist.visible = isinstance(found.error, TooMuch) and found.error.may_insist
         if isinstance(found.error, InputError) and found.error.field in self.form.controls:
             self.form.controls[found.error.field].refuse(found.error.on_page)
-        self._show_running(False)
         self.on_note("")
 
-    def _show_running(self, on: bool) -> None:
-        self.button.disabled = on
-        self.stop_it.visible = on
-
     def _look(self) -> None:
+        self.button.disabled = self.stop_it.visible = self._slot.running
         if self._slot.running:
             widgets.say(self.said, self.work.words)
             self.on_note(self.work.short)
