@@ -49,7 +49,7 @@ def status_html(words: str) -> str:
         f'aria-valuemax="100" aria-valuenow="0" aria-valuetext="{words}"><div class="fill" style="width:0"></div></div>'
         f'<div class="time"><div class="ran" style="background-size:0 100%"></div><svg aria-hidden="true"><path d="">'
         f'</path></svg><input type="range" class="pmdviz-time" min="0" step="1" max="1" value="0" '
-        f'aria-label="Iteration"></div><div class="pmdviz-status" role="status" aria-live="polite">{words}</div>'
+        f'aria-label="Iteration"></div><div class="pmdviz-status" role="status" aria-live="off">{words}</div>'
         f'<div class="passes"></div><div class="step"></div><div class="more"></div>'
         f'<div class="past" role="group" aria-label="Branch">{buttons}</div></div>'
     )
