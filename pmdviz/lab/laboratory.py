@@ -13,7 +13,7 @@ from bokeh.document import Document
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import Run
 from pmdviz.engine.session import Session
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, failed_step_words
 from pmdviz.experiments.race import RaceRecipe
 from pmdviz.export.live import StaticLab
 from pmdviz.kernels.compiling import compile_ahead
@@ -34,7 +34,7 @@ from pmdviz.lab.panels.screen import Screen
 from pmdviz.lab.panels.setup import Gallery, Setup, alike
 from pmdviz.lab.panels.sharing import OPENING, LinkBuilder, RecipeFile, Sharing
 from pmdviz.lab.panels.status import BRANCH_BUTTONS, Verdict, more_words
-from pmdviz.lab.panels.widgets import LOW, MORE, WIDE, Notice, PlaybackBar, Sheet, Trouble, small_button, text
+from pmdviz.lab.panels.widgets import LOW, MORE, STOPPED, WIDE, Notice, PlaybackBar, Sheet, small_button, text, update
 from pmdviz.lab.plain_pages import Opening
 from pmdviz.lessons.lesson import Lesson
 from pmdviz.methods import METHODS, MethodKnobs
@@ -86,9 +86,7 @@ def next_recipe(session: Session, parts: Mapping[str, Any], own_budget: bool = F
     made = Recipe(target, method, target_options=parts.get("target_options", usual_options))
     same_problem = alike(made, base)
     knobs = session.knobs.as_dict() if same_problem else _turned(session, method, made)
-    own, seed = target is base.custom, parts.get("seed", base.seed)
-    problem = {"target": base.custom if own else made.target, "target_options": None if own else made.target_options}
-    made = Recipe(method=method, seed=seed, **problem, **knobs)
+    made = made.replaced(seed=parts.get("seed", base.seed), knobs=knobs)
     return made.limited(base.budget if own_budget or same_problem else limits.usual_budget(made))
 
 
@@ -169,9 +167,10 @@ class Lab(LivePage[Snapshot]):
         self.leave_lesson: Callable[[], None] = lambda: None  # the next run on show is not the lesson's
         self._recipe, self._link = limits.check(asked), link
         self.playback = PlaybackBar(self._act, self._set_pace, more=MORE | ({} if link.embed else LOW), low=LOW)
-        self.trouble = Trouble(lambda: self._act("retry"), lambda: self._act("restart"), self._copy_recipe)
+        acts = {"Retry": lambda: self._act("retry"), "Restart": lambda: self._act("restart")}
+        self.trouble = Notice("pmdviz-trouble", css.TROUBLE, {**acts, "Copy recipe": self._copy_recipe})
         target_now = self._recipe.make_target()
-        self.notice = Notice()
+        self.notice = Notice("pmdviz-notice", css.BUSY)
         self.screen = Screen(self, target_now, (self.trouble, self.busy_card, self.notice), keyboard)
         self.inside = InsidePanel(self.screen.stage.figure, self.newest("look inside", "watched"), self._freeze)
         self._go_live()
@@ -372,8 +371,7 @@ class Lab(LivePage[Snapshot]):
         self.screen.heading.show(frame.method, frame.knobs, frame.target, self.setup.preset.value)
         self._judge()
         self.gallery.show()
-        self.playback.hold(self.live.waits)
-        self.playback.playing(self.live.playing)
+        self.playback.tell(held=self.live.waits, playing=self.live.playing)
         lasts = self.live.playing and snapshot.step_seconds > BUSY_S  # the next step lasts too: no flicker
         if not (lasts or self.live.waits):
             self.busy_card.hide()
@@ -402,8 +400,7 @@ class Lab(LivePage[Snapshot]):
         else:
             can_undo = bool(self._before) and not self._in_lesson  # a step keeps its run
             self.verdict.show(self._last, self.live.playing, words, can_undo, start)
-        if self.verdict.view.visible == hidden:
-            self.verdict.view.visible = not hidden
+        update(self.verdict.view, visible=not hidden)
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed."""
@@ -423,8 +420,8 @@ class Lab(LivePage[Snapshot]):
         """A step failed: the last good frame stays, and a card says why."""
         self._stands()
         if not self.own.refuse(str(error)):
-            self.trouble.show(error)
-        self.playback.playing(False)
+            self.trouble.say(failed_step_words(error), STOPPED)
+        self.playback.tell(playing=False)
 
     def refused(self, what: str, error: InputError) -> None:
         """A value could not be used: the sentence is next to its control, or in the status."""
@@ -558,14 +555,8 @@ class Lab(LivePage[Snapshot]):
 
     def lay(self, recipe: Recipe, begun: Callable[[], None]) -> None:
         """A lesson's run instead of this one; `begun` is called in the worker once it is there."""
-
-        def laid(runner: Runner) -> tuple[Runner, Snapshot]:
-            made = self._new_run(runner, {"recipe": recipe})
-            begun()
-            return made
-
-        self.screen.dim(True)
-        self.paused("the lesson's run", laid, newest_only=True)
+        self._freeze()
+        self.begin("the lesson's run", recipe=recipe, then=begun)
 
     def begin(self, what: str, **parts: Any) -> None:
         """A new run (or only a new budget) instead of this one; the old one is kept for Undo."""
@@ -579,9 +570,10 @@ class Lab(LivePage[Snapshot]):
     def _new_run(self, runner: Runner, parts: dict[str, Any]) -> tuple[Runner, Snapshot]:
         """Runs in the worker: make the run, and only when its first picture is there put the old one aside.
 
-        `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it.
+        `keep` in `parts`: Undo is to bring back the old one although nothing has been run of it; `then()` is called
+        once the new one is there.
         """
-        keep = parts.pop("keep", False)
+        keep, then = parts.pop("keep", False), parts.pop("then", lambda: None)
         whole = bool({"recipe", "make"} & parts.keys())  # instead of the settings changed so far
         preset = parts.pop("preset", "" if whole else runner.preset)
         own_budget = (False if preset else None) if whole else runner.own_budget  # a preset's budget is not the user's
@@ -590,4 +582,5 @@ class Lab(LivePage[Snapshot]):
         snapshot = made.snapshot()
         if keep or runner.session.frame.iteration > 0 or not self._before:
             self._put_aside(runner)
+        then()
         return made, snapshot

@@ -29,6 +29,7 @@ from pmdviz.export.options import Look, RaceLook
 from pmdviz.kernels.compiling import compiler
 from pmdviz.knobs import KnobSpec, Value
 from pmdviz.lab import css, panel_internals
+from pmdviz.lab.loop.frame_sender import Acknowledge
 from pmdviz.lab.loop.live import SLOW, Act, Live, Pace
 from pmdviz.lab.loop.runner import Shown, Snapshot
 from pmdviz.lab.loop.task import GIVES_WAY, DaemonPool, log_failure
@@ -37,7 +38,7 @@ from pmdviz.lab.panel_internals import handed
 from pmdviz.lab.panels.folds import ExportPanel, InsidePanel
 from pmdviz.lab.panels.screen import LiveScreen
 from pmdviz.lab.panels.setup import ProblemControls
-from pmdviz.lab.panels.widgets import NEW_RUN, WORDS, Busy, PlaybackBar, Sheet, live_words, set_classes
+from pmdviz.lab.panels.widgets import NEW_RUN, WORDS, Busy, PlaybackBar, Sheet, live_words, update
 from pmdviz.scenes.race import RaceScene
 from pmdviz.scenes.stage import SceneChoice
 
@@ -53,6 +54,7 @@ class Page:
     view: pn.viewable.Viewable  # the content in the middle
     foot: pn.viewable.Viewable  # at the foot of the window, or under the page in a notebook: Play and its neighbours
     playback: PlaybackBar  # of a page that plays
+    ack: Acknowledge | None = None  # of a page with keys or an address: they are its own while it is seen
     take: Callable[..., None]  # shows what another page hands over, also before `start`; of a page that others open
     on_presenter: Callable[[bool], None] = staticmethod(lambda on: None)  # hears whether it is for a lecture hall
     on_note: Callable[[str], None] = staticmethod(lambda words: None)  # a few words that are seen from every page
@@ -62,9 +64,12 @@ class Page:
 
     def start(self, doc: Document | None = None) -> None:
         """Begin: nothing may be sent before the browser has built the page."""
+        self.look(True)
 
     def look(self, on: bool) -> None:
         """The page is to be seen, or no longer: a hidden page does not compute."""
+        if self.ack is not None:
+            self.ack.keyboard = on
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
@@ -90,29 +95,28 @@ class Still(Generic[Shown]):
         Of the live page; the browser hides the pictures of pages that it shows live.
     draw : function of a snapshot
         Gives PNG bytes, or None where the library that draws is not installed; runs in a thread.
+    words, snapshot
+        What the output under the cell is at first: a picture, or words until there is one.
     """
 
-    def __init__(self, name: str, draw: Callable[[Shown], bytes | None]) -> None:
-        self._name = name
+    def __init__(
+        self, name: str, draw: Callable[[Shown], bytes | None], words: str, snapshot: Shown | None = None
+    ) -> None:
+        from IPython.display import display
+
+        self._name, self._words = name, words
         self._draw: Callable[[Shown], bytes | None] = draw
-        self._handle: Any = None
         self._wanted: tuple[Shown, str] | None = None  # a snapshot, and it in words
         self._last: Shown | None = None  # the snapshot that was asked for last
         self._at, self._busy = -STILL_S, False
         self._now = asyncio.Event()  # it stands still: no need to wait
-
-    def begin(self, words: str, snapshot: Shown | None = None) -> None:
-        """Put the output under the cell: a picture of `snapshot`, or words until there is one."""
-        from IPython.display import display
-
-        self._words = words
         png = None if snapshot is None else self._draw(snapshot)
-        self._handle = display(self._bundle(words, png), raw=True, display_id=True)
+        self._handle = display(bundle_of(self._name, words, png), raw=True, display_id=True)
 
     def follow(self, snapshot: Shown, words: str, playing: bool) -> None:
         """Take the picture again where it has changed: at once when it stands still, now and then while it plays."""
         (self._now.clear if playing else self._now.set)()
-        if self._handle is None or snapshot is self._last:
+        if snapshot is self._last:
             return
         self._last, self._wanted = snapshot, (snapshot, words)
         if not self._busy:
@@ -121,9 +125,9 @@ class Still(Generic[Shown]):
 
     def settle(self, words: str, snapshot: Shown) -> None:
         """Take the picture again here and now where the words have changed: no live page does."""
-        if self._handle is not None and words != self._words:
+        if words != self._words:
             self._words = words
-            self._handle.update(self._bundle(words, self._draw(snapshot)), raw=True)
+            self._handle.update(bundle_of(self._name, words, self._draw(snapshot)), raw=True)
 
     async def _take(self) -> None:
         try:
@@ -133,16 +137,17 @@ class Still(Generic[Shown]):
                 (snapshot, words), self._wanted = self._wanted, None
                 self._at = time.monotonic()
                 png = await asyncio.get_running_loop().run_in_executor(_still_pool, self._draw, snapshot)
-                self._handle.update(self._bundle(words, png), raw=True)
+                self._handle.update(bundle_of(self._name, words, png), raw=True)
         finally:
             self._busy = False
 
-    def _bundle(self, words: str, png: bytes | None) -> dict[str, str]:
-        """What each viewer can show of it; where there is a choice, browsers and nbconvert take the HTML."""
-        said, picture = html.escape(words), {} if png is None else {PNG: base64.b64encode(png).decode()}
-        if picture:
-            said = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{picture[PNG]}">'
-        return {"text/plain": words, "text/html": f'<div data-pmdviz="{self._name}">{said}</div>', **picture}
+
+def bundle_of(name: str, words: str, png: bytes | None) -> dict[str, str]:
+    """What each viewer can show of a picture; where there is a choice, browsers and nbconvert take the HTML."""
+    said, picture = html.escape(words), {} if png is None else {PNG: base64.b64encode(png).decode()}
+    if picture:
+        said = f'<img alt="{said}" style="max-width: 100%" src="data:image/png;base64,{picture[PNG]}">'
+    return {"text/plain": words, "text/html": f'<div data-pmdviz="{name}">{said}</div>', **picture}
 
 
 def png_of(shown: Snapshot | RaceScene, dark: bool = False) -> bytes | None:
@@ -268,7 +273,7 @@ class LivePage(Page, Generic[Shown]):
         self._dark = self._dark if dark is None else dark
         self._presenter = self._presenter if presenter is None else presenter
         self.screen.set_theme(self._dark, self._presenter)
-        set_classes(self.playback.view, "pmdviz-transport", *["pmdviz-large"] * self._presenter)  # Play alone
+        update(self.playback.view, css_classes=["pmdviz-transport", *["pmdviz-large"] * self._presenter])  # Play alone
         self.inside.set_theme(self._dark)
 
     def present(self, on: bool) -> None:
@@ -284,7 +289,7 @@ class LivePage(Page, Generic[Shown]):
 
     def waiting(self, what: str, seconds: float) -> None:
         """The request waits for its kernels: say when it goes on."""
-        self.playback.hold(True)
+        self.playback.tell(held=True)
         if self._last is None:
             self.screen.wait(live_words(seconds))
         else:
@@ -292,7 +297,7 @@ class LivePage(Page, Generic[Shown]):
 
     def play_changed(self, playing: bool) -> None:
         """Play or Pause was pressed. A last look draws what a frame of a playing run leaves out, if none is to come."""
-        self.playback.playing(playing)
+        self.playback.tell(playing=playing)
         self.tell_notebook()
         if not (playing or self.live.at_work) and self._last is not None:
             self._glance()
@@ -355,7 +360,7 @@ class LivePage(Page, Generic[Shown]):
 
     def _stands(self) -> None:
         """The wait is over: the picture stays."""
-        self.playback.hold(False)
+        self.playback.tell(held=False)
         self.busy_card.hide()
         self.screen.dim(False)
 
@@ -394,12 +399,12 @@ class LivePage(Page, Generic[Shown]):
 
         _, metadata = self.widget._repr_mimebundle_()  # Colab looks there for who draws the widget
         display(self._repr_mimebundle_(), metadata=metadata, raw=True)
-        self._still = Still(self.widget.model_id, self._draw)
-        if _in_a_cell_of_jupyter():
-            self._still.begin(repr(self))
-        else:  # perhaps no one looks, and what comes after the cell is lost
-            snapshot = self._present()
-            self._still.begin(self._words(snapshot), snapshot)
+        # Elsewhere perhaps no one looks, and what comes after the cell is lost.
+        self._begin_still(None if _in_a_cell_of_jupyter() else self._present())
+
+    def _begin_still(self, snapshot: Shown | None) -> None:
+        words = repr(self) if snapshot is None else self._words(snapshot)
+        self._still = Still(self.widget.model_id, self._draw, words, snapshot)
 
     def settle(self) -> None:
         """After a cell: a picture under it where the page is part of another widget; the last state where it moved.
@@ -410,8 +415,7 @@ class LivePage(Page, Generic[Shown]):
             return
         snapshot = self._present()
         if self._still is None:
-            self._still = Still(self.widget.model_id, self._draw)
-            self._still.begin(self._words(snapshot), snapshot)
+            self._begin_still(snapshot)
         else:
             self._still.settle(self._words(snapshot), snapshot)
 

@@ -10,7 +10,6 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 import panel as pn
 import param
-from bokeh.document import Document
 from bokeh.models import ColumnDataSource, CustomJS
 from panel.io.callbacks import PeriodicCallback
 
@@ -320,13 +319,9 @@ class GeometryPage(Page):
 
     # A page of the app
 
-    def start(self, doc: Document | None = None) -> None:
-        """Begin; the first picture is there already."""
-        self.ack.keyboard = True
-
     def look(self, on: bool) -> None:
         """The page is to be seen, or no longer: then it does not play, and the keys are another's."""
-        self.ack.keyboard = on
+        super().look(on)
         if not on:
             self.pause()
 
@@ -362,8 +357,8 @@ class GeometryPage(Page):
         for view in self.views.values():
             view.show(geometry)
         self.found.object = found(geometry)
-        self.form.show_all(self.knobs, self._usual)
-        self.playback.enable(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
+        self.form.show(self.knobs, self._usual)
+        self.playback.tell(ready=True, done=self.knobs.steps == scene.MOST_STEPS, at_start=self.knobs.steps == 0)
 
     # Step by step
 
@@ -389,7 +384,7 @@ class GeometryPage(Page):
         if self.knobs.steps == scene.MOST_STEPS:
             self._go(0)
         self._playing = pn.state.add_periodic_callback(self._tick, period=EVERY_MS)
-        self.playback.playing(True)
+        self.playback.tell(playing=True)
 
     def _tick(self) -> None:
         self._go(self.knobs.steps + 1)
@@ -401,4 +396,4 @@ class GeometryPage(Page):
         playing, self._playing = self._playing, None
         if playing is not None:
             playing.stop()
-        self.playback.playing(False)
+        self.playback.tell(playing=False)

@@ -160,7 +160,7 @@ class Race(LivePage):
         if self._last is None or scene.iteration != self._last.iteration:
             self.screen.extra, self._what_if = "", False
         self._last, self.recipe = scene, scene.recipe
-        self.playback.hold(False)
+        self.playback.tell(held=False, playing=self.live.playing)
         self.screen.show(scene, self.live.playing, self.bands.runs)
         self.screen.dim(False)
         widgets.offer(self.entrant, {tile.title: name for tile, name in zip(scene.tiles, scene.names, strict=True)})
@@ -168,7 +168,6 @@ class Race(LivePage):
             self.inside.show(scene)
         self.setup.show(self.recipe)
         self.sharing.follow(self.recipe, scene.at, self.live.playing)
-        self.playback.playing(self.live.playing)
         self._show_slow(scene)
         if (frame := self.live.runner.weighted) is not None:
             self.floor.ask(frame)
@@ -188,7 +187,7 @@ class Race(LivePage):
 
     def failed(self, error: Exception) -> None:
         """The race could not be made or drawn; the last picture stays."""
-        self.playback.playing(False)
+        self.playback.tell(playing=False)
         self.setup.forget()
         self._say(failed_step_words(error))
 

@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
 
 import panel as pn
-from bokeh.document import Document
 
 from pmdviz.errors import InputError
 from pmdviz.experiments import TooMuch
@@ -126,7 +125,10 @@ BAD_LINK = "This link could not be read: {}. The page shows the default settings
 
 
 class TheoryPage(Page):
-    """Every experiment: a new one is here by itself. A page of the app; `asked`: what its link says."""
+    """Every experiment: a new one is here by itself. A page of the app; `asked`: what its link says.
+
+    A measurement goes on while another page is seen: its progress is in the tab; the address is theirs.
+    """
 
     def __init__(self, asked: Asked = NOTHING) -> None:
         self.work: ExperimentWork | None = None
@@ -155,7 +157,7 @@ class TheoryPage(Page):
         self.sharing = PageSharing[Choice](self.ack, lambda choice: experiment_query(asked_of(choice)), "?page=theory")
         self.sharing.shown = self.choice
         buttons = self.button, self.insist, self.sharing.button, self.results.download
-        self.stop_it, self.said = widgets.small_button("Cancel", self._cancel, visible=False), widgets.text()
+        self.stop_it, self.said = widgets.small_button("Cancel", self._slot.cancel, visible=False), widgets.text()
         widgets.say(self.said, said)
         self.foot = pn.Row(margin=0)  # nothing plays here
         setup = self.chosen, self.preset, self.about, self.form
@@ -200,23 +202,15 @@ class TheoryPage(Page):
         question = html.escape(find_experiment_preset(preset).question) if preset else ""
         asks = f'<p class="pmdviz-question">{question}</p>' if preset else ""
         self.about.object = f"{asks}{typeset(made.about)} Source: {html.escape(made.source)}."
-        self.form.show_all(self.choice.knobs, made.Knobs.defaults().as_dict())
+        self.form.show(self.choice.knobs, made.Knobs.defaults().as_dict())
 
     # A page of the app
 
-    def start(self, doc: Document | None = None) -> None:
-        """Begin; nothing is computed before a button is pressed."""
-        self.ack.keyboard = True
-
     def take(self, asked: Asked) -> None:
         """Show an experiment that another page or a lesson names."""
-        self._cancel()
+        self._slot.cancel()
         if (choice := read(asked)) is not None:
             self.choose(choice)
-
-    def look(self, on: bool) -> None:
-        """A measurement goes on while another page is seen: its progress is in the tab; the address is theirs."""
-        self.ack.keyboard = on
 
     def set_theme(self, dark: bool) -> None:
         """Put on the light or the dark theme."""
@@ -224,7 +218,7 @@ class TheoryPage(Page):
 
     def stop(self) -> None:
         """The page is closed: end the work."""
-        self._cancel()
+        self._slot.cancel()
 
     # A run
 
@@ -235,7 +229,6 @@ class TheoryPage(Page):
             self.work = ExperimentWork(self.choice.experiment, self.choice.knobs.as_dict(), insist)
             self.results.begin(self.work)
             self.work.measure()
-            self._show_running(True)
             self._slot.follow(self.work, self._ended)
             self._look()
 
@@ -250,22 +243,14 @@ class TheoryPage(Page):
         self.insist.visible = isinstance(found.error, TooMuch) and found.error.may_insist
         if isinstance(found.error, InputError) and found.error.field in self.form.controls:
             self.form.controls[found.error.field].refuse(found.error.on_page)
-        self._show_running(False)
         self.on_note("")
 
-    def _show_running(self, on: bool) -> None:
-        self.button.disabled = on
-        self.stop_it.visible = on
-
     def _look(self) -> None:
+        self.button.disabled = self.stop_it.visible = self._slot.running
         if self._slot.running:
             widgets.say(self.said, self.work.words)
             self.on_note(self.work.short)
             self.results.look()
-
-    def _cancel(self) -> None:
-        if self.work is not None:
-            self.work.cancel()
 
 
 def _measured_words(result: ExperimentResult) -> str:

@@ -37,7 +37,7 @@ from pmdviz.kernels.compiling import compiler
 from pmdviz.lab import Lab, css, links
 from pmdviz.lab.links import Link
 from pmdviz.lab.loop import limits
-from pmdviz.lab.loop.frame_sender import HELP, on_sent
+from pmdviz.lab.loop.frame_sender import HELP
 from pmdviz.lab.loop.task import log_failure, pool_for
 from pmdviz.lab.page import Page
 from pmdviz.lab.panel_internals import handed, locked
@@ -267,7 +267,8 @@ def lab_page(link: Link | None = None, notice: str = "", **parameters: Any) -> p
         doc.theme = Theme(json={"attrs": {name: {} for name in FIGURE_MODELS}})
         doc.js_on_event("document_ready", CustomJS(code=css.static("page.js", "frame")))
         doc.js_on_event("connection_lost", CustomJS(code=css.MAKE + css.static("frames.js", "lost")))
-        doc.js_on_event("document_ready", on_sent(lab.screen.ack))  # the first frame may come with the document
+        # The first frame may come with the document.
+        doc.js_on_event("document_ready", *lab.screen.ack.js_property_callbacks["change:sent"])
         tabs.foot.server_doc(doc, location=False)  # a root of its own, before the page's: Play is reached at once
         pn.state.onload(handed(lab.ready))
         tabs.start(doc)

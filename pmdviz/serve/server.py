@@ -132,36 +132,33 @@ def supervise(arguments: Sequence[str], ports: Sequence[int]) -> int:
     ending = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ending.set())
-    began, running = {}, {}
-    for port in ports:
-        began[port], running[port] = time.monotonic(), _start(arguments, port)
+    running = {port: _start(arguments, port) for port in ports}
     status = 0
     while not status and not ending.wait(WATCH_S):
-        for port, process in running.items():
+        for port, (began, process) in running.items():
             if (ended := process.poll()) is None:
                 continue
-            if time.monotonic() - began[port] < EARLY_S:
+            if time.monotonic() - began < EARLY_S:
                 print(f"pmdviz: the process at port {port} ended within {EARLY_S:.0f} s with status {ended}; see its "
                       "messages above. All processes were stopped", file=sys.stderr)  # fmt: skip
                 status = UNUSABLE if ended == UNUSABLE else 1
                 break
             print(f"pmdviz: the process at port {port} ended with status {ended}; another is started", flush=True)
-            began[port], running[port] = time.monotonic(), _start(arguments, port)
-    for process in running.values():
+            running[port] = _start(arguments, port)
+    for _, process in running.values():
         process.terminate()
-    for process in running.values():
-        try:
+    for _, process in running.values():
+        with suppress(subprocess.TimeoutExpired):
             process.wait(PATIENCE_S)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        process.kill()  # where it has not ended
+        process.wait()
     return status
 
 
-def _start(arguments: Sequence[str], port: int) -> subprocess.Popen:
-    """A process; `-P` keeps the current folder out of where it looks for modules."""
+def _start(arguments: Sequence[str], port: int) -> tuple[float, subprocess.Popen]:
+    """When it was begun, and the process; `-P` keeps the current folder out of where it looks for modules."""
     command = [sys.executable, "-P", "-m", "pmdviz", "serve", *arguments, "--port", str(port)]
-    return subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, WORKER: "1"})
+    return time.monotonic(), subprocess.Popen(command, stdin=subprocess.PIPE, env={**os.environ, WORKER: "1"})
 
 
 def _end_with_parent() -> None:

@@ -210,7 +210,7 @@ async def test_a_race_as_it_stands_from_the_panel(tmp_path, monkeypatch):
             panel.form.controls["width"].receive({"value": "320"})
         panel._begin()
         assert asked[-1](runner).iteration == snapshot.iteration
-        await until(lambda: not panel._slot.running)
+        await until(lambda: not panel.running)
         assert panel.download.filename == f"pmdviz-race{suffix}"
         shutil.copy(panel._file(), tmp_path)
     panel.stop()

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 import numpy as np
 
 from pmdviz.lab import Lab
-from pmdviz.lab.panels import guide as acts
 from pmdviz.lab.panels.guide import BROKEN, Guide
 from pmdviz.lab.race import Race
+from pmdviz.lessons.reading import DEMOS
 from pmdviz.serve.pages import PageSpec, Tabs
 from tests.lab.threads import drawing, until
 from tests.lessons.samples import judging, small_lesson
@@ -40,7 +40,7 @@ def told(guide):
 
 
 def do(guide, act, **message):
-    acts.do(guide, {"act": act, **message})
+    guide.hear({"act": act, **message})
 
 
 async def revealed(guide, value="b"):
@@ -61,7 +61,7 @@ async def test_a_kept_progress_comes_back_and_a_broken_one_begins_anew(monkeypat
             again.resume(LESSON, text)
             assert again.step.name == "first" and not again.progress.answers
             assert told(again)["said"].startswith(BROKEN.split("{")[0])
-        monkeypatch.setitem(acts.DEMOS, LESSON.name, LESSON)
+        monkeypatch.setitem(DEMOS, LESSON.name, LESSON)
         again.present(True)
         again.resume(LESSON, kept)
         assert not again.progress.answers  # a lecturer has tried the demo before
@@ -79,11 +79,11 @@ MADE_UP = (
 async def test_what_a_browser_makes_up_changes_no_answer():
     async with opened() as (guide, lab):
         for message in MADE_UP[:-1]:
-            acts.do(guide, message)
+            guide.hear(message)
             assert guide.progress.lesson is LESSON and not guide.progress.answers
         guide.leave()
         for message in MADE_UP:
-            acts.do(guide, message)
+            guide.hear(message)
             assert not guide.is_open
 
 
@@ -101,11 +101,11 @@ async def test_what_a_step_hides_is_not_sent_before_the_answer_is_judged():
         do(guide, "reveal")
         await until(lambda: told(guide)["at_end"])
         assert exact() == [0, 0] and handles.handles == [] and lab.screen._noted(lab.last, False) == ""
-        assert "TV" not in lab.screen.status.text and "Done" not in lab.screen.status.text
+        assert "TV" not in lab.screen.ack.words and "Done" not in lab.screen.ack.words
         assert told(guide)["reveal"]["text"] == [] and told(guide)["diagnosis"] == ""
         do(guide, "answer", part="after", value=60)
         await until(lambda: told(guide)["asks"]["after"]["verdict"])
-        assert min(exact()) > 0 and handles.handles and "TV" in lab.screen.status.text
+        assert min(exact()) > 0 and handles.handles and "TV" in lab.screen.ack.words
         assert "tv" in lab.screen.group.options.values() and told(guide)["reveal"]["text"]
         await until(lambda: told(guide)["diagnosis"])
         do(guide, "again")

@@ -191,7 +191,7 @@ def test_changes_of_one_turn_leave_in_their_order_and_none_is_lost():
         doc.add_root(model)
     adopt(doc)
     sources = [ColumnDataSource() for _ in range(2)]
-    sender = FrameSender(ack, sources, Div(), str)
+    sender = FrameSender(ack, sources)
     sender.live()
     left = []
     doc.on_change(lambda event: left.append((type(event.model).__name__, event.attr, event.new)))

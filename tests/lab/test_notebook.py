@@ -19,7 +19,7 @@ from PIL import Image
 import pmdviz
 from pmdviz.lab import page as live_page
 from pmdviz.lab.notebook_widget import scripts, self_contained
-from pmdviz.lab.page import PNG, Still
+from pmdviz.lab.page import PNG, bundle_of
 from tests.lab.threads import until
 from tests.support.tables import refused
 
@@ -118,7 +118,7 @@ def test_the_still_picture_of_a_lab_or_a_race_is_one():
     lab = pmdviz.Lab(num_particles=100)
     lab.session.advance(20)
     snapshot = lab._present()
-    bundle = Still("a<b", lab._draw)._bundle(lab._words(snapshot), lab._draw(snapshot))
+    bundle = bundle_of("a<b", lab._words(snapshot), lab._draw(snapshot))
     assert Image.open(io.BytesIO(base64.b64decode(bundle[PNG]))).size == (960, 540)
     assert bundle["text/plain"].startswith("iteration 20,") and bundle[PNG] in bundle["text/html"]
     race = pmdviz.Race(["pmd:num_particles=100", "sgld"], budget=None)

@@ -11,11 +11,11 @@ from pmdviz.engine.session import Session
 from pmdviz.lab.laboratory import next_recipe
 from pmdviz.lab.loop.past import Past
 from pmdviz.lab.loop.runner import LONGEST_S, Runner, glide_ms, origins
-from pmdviz.lab.panels.status import fields_html, past_fields, result_words, status_fields
+from pmdviz.lab.panels.status import past_fields, result_words, status_fields
 from pmdviz.methods import METHODS
 from pmdviz.scenes.inside import START
 from pmdviz.scenes.trace_columns import GHOST, line_end
-from pmdviz.scenes.words import marked, state
+from pmdviz.scenes.words import state
 from tests.lab.threads import traced
 from tests.support.engine import columns
 from tests.support.tables import refused
@@ -37,9 +37,9 @@ def test_the_end_is_said_beside_the_floor_and_pending_knobs_are_named(runner):
     runner.advance(3)
     after = runner.set({"batch_size": 10})
     assert after.pending == {"batch_size": "takes effect at the next step"}
-    said = fields_html(status_fields(after))
-    assert f'<div class="pmdviz-status" role="status" aria-live="polite">{marked(state(after.frame))}' in said
-    assert f"{after.frame.knobs.specs()['batch_size'].label}: takes effect at the next step" in said
+    said = status_fields(after)
+    assert (said["pmdviz-status"], said["live"]) == (state(after.frame), "polite")
+    assert f"{after.frame.knobs.specs()['batch_size'].label}: takes effect at the next step" in said["more"]
     runner.set({"batch_size": 100})
     snapshot = runner.advance(50)
     assert snapshot.done and snapshot.frame.iteration == 10

@@ -34,7 +34,8 @@ class Client:
         self.models = {model["id"]: model for model in objects(document)}
         found = self.found("name", "acknowledge")
         self.ack_id, self.ack = found["id"], dict(found["attributes"])
-        self._look(str(next((m["attributes"]["text"] for m in self.models.values() if _is_status(m)), "")))
+        self.words = json.loads(self.ack.get("words") or "{}")
+        self._look(str(self.words.get(STATUS, "")))
         self.wire.send_event("document_ready", {})
         self._drawn_later()
         return self
@@ -129,7 +130,3 @@ class Client:
         if not self._closed and number > self.ack.get("drawn", 0):
             self.ack["drawn"] = number
             self.wire.patch(self.ack_id, drawn=number)
-
-
-def _is_status(model: dict[str, Any]) -> bool:
-    return STATUS in str(model["attributes"].get("text", ""))

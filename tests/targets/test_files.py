@@ -198,7 +198,7 @@ def test_page_and_python_take_the_same_rows_of_real_tables():
     for path, reading, target, columns, count in found:
         form, content = TARGETS[target].table, path.read_bytes()
         cells = read_cells(gzip.decompress(content) if path.suffix == ".gz" else content, Limits(4_000_000))
-        page = _tried(Brought(path.name, cells, usual_roles(cells, form), False), form)
+        _, page = _tried(Brought(path.name, cells, usual_roles(cells, form), False), form)
         python = rows_of(TARGETS[target].Options.specs()["data"].parse(str(path)), form)
         table = pmdviz.read_table(path, target)
         frame = pd.read_csv(path, **reading).rename(columns=lambda name: str(name).strip("'"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -61,6 +61,12 @@ def on_sent(ack: Acknowledge) -> CustomJS:
     return CustomJS(args={"a": ack}, code=ON_SENT)
 
 
+def write_words(ack: Acknowledge, script: CustomJS) -> None:
+    """Have a script write the `words`, those too that came with the page itself, with its first frame."""
+    for name in ("words", "sent"):
+        ack.js_on_change(name, script)
+
+
 def make_acknowledge(
     figure: Model,
     keyboard: bool = False,
@@ -81,7 +87,7 @@ def make_acknowledge(
     ack.js_on_change("parcel", CustomJS(args={"a": ack, "sources": list(sources)}, code=ON_PARCEL))
     if status is not None:
         shown = {"a": ack, "status": status, "figure": figure, "marks": marks}
-        ack.js_on_change("words", CustomJS(args=shown, code=ON_WORDS))
+        write_words(ack, CustomJS(args=shown, code=ON_WORDS))
     if keyboard:
         pointer = CustomJS(args={"a": ack, "figure": figure}, code=MAKE + static("frames.js", "pointer"))
         for event in ("mousemove", "mouseleave"):
@@ -96,15 +102,12 @@ UNSEEN = np.full(1, np.nan, np.float32)
 class FrameSender:
     """Sends columns of the `packed` sources and the fields of the status panel.
 
-    Until the page is there they go into the document itself. From `live` on they take the short way, which leaves the
-    sources and the text of this side as they were in the document; the browser has the present. `html` makes the status
-    panel's text of its fields.
+    Until the page is there columns go into the document itself. From `live` on they take the short way, which leaves
+    the sources of this side as they were in the document; the browser has the present.
     """
 
-    def __init__(
-        self, ack: Acknowledge, packed: Sequence[Source], status: Div, html: Callable[[Mapping[str, Value]], str]
-    ) -> None:
-        self._ack, self._packed, self._status, self._html = ack, list(packed), status, html
+    def __init__(self, ack: Acknowledge, packed: Sequence[Source]) -> None:
+        self._ack, self._packed = ack, list(packed)
         self._parcel: list[tuple[int, Mapping[str, np.ndarray]]] = []
         self._live, self._open = False, 0
 
@@ -114,10 +117,7 @@ class FrameSender:
 
     def say(self, fields: Mapping[str, Value]) -> None:
         """Fill the status panel."""
-        if self._live:
-            self._ack.words = json.dumps(fields)
-        else:
-            self._status.text = self._html(fields)
+        self._ack.words = json.dumps(fields)
 
     def put(self, source: Source, data: dict[str, np.ndarray]) -> None:
         """Give a source its columns; on the short way one row that is not painted instead of none."""

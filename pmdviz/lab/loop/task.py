@@ -159,7 +159,7 @@ class TaskSlot:
     def __init__(
         self,
         tell: Callable[[], None] = lambda: None,
-        every_s: float = math.inf,
+        every_s: float | None = None,
         queues: bool = False,
         patience_s: float = 0.0,
     ) -> None:
@@ -216,9 +216,8 @@ class TaskSlot:
 
     async def _follow(self, task: Task, ended: Callable[[Task], None]) -> None:
         finished = asyncio.wrap_future(task.finished)
-        pause = self._every_s if math.isfinite(self._every_s) else None
         while not finished.done():
-            await asyncio.wait({finished}, timeout=pause)
+            await asyncio.wait({finished}, timeout=self._every_s)
             if not finished.done() and task is self.task:
                 await locked(self._tell)
         latest = time.monotonic() + self._patience_s

@@ -259,7 +259,8 @@ def new_folder() -> Path:
             remove_stale()
             _folder = Path(tempfile.mkdtemp(prefix=PREFIX))
             _owner = (_folder / OWNER).open("wb")
-            _hold(_owner)
+            if fcntl is not None:
+                fcntl.flock(_owner, fcntl.LOCK_EX)
             atexit.register(remove)
         return Path(tempfile.mkdtemp(dir=_folder))
 
@@ -268,8 +269,9 @@ def remove() -> None:
     """Delete the folder of this process with all that is in it; the process is about to end."""
     global _folder, _owner
     with _lock:
-        if _folder is not None:
-            _delete(_folder)
+        for _ in range(TRIES if _folder is not None else 0):
+            shutil.rmtree(_folder, ignore_errors=True)
+        if _owner is not None:
             _owner.close()
         _folder = _owner = None
 
@@ -283,21 +285,8 @@ def remove_stale() -> None:
             if folder.is_symlink() or folder.stat().st_uid != os.getuid():
                 continue
             with (folder / OWNER).open("rb") as owner:
-                _hold(owner)
-                _delete(folder)
-
-
-def _hold(owner: IO[bytes]) -> None:
-    """Lock the file until it is closed. Raises OSError where another process holds it."""
-    if fcntl is not None:
-        fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-def _delete(folder: Path) -> None:
-    for _ in range(TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
+                fcntl.flock(owner, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where another process holds it
+                shutil.rmtree(folder, ignore_errors=True)
 
 
 # A file being made for one visitor, into a folder that goes with it.

@@ -98,13 +98,13 @@ class ComparePanel:
         if self._busy or self.what.value is None:
             return
         kind, name = self.what.value
-        self._say("")
+        widgets.say(self.said, "")
         for each, way in self._ways.items():
             way.visible = each == kind
         if kind == KNOB:
             self._show_knob(name)
         elif kind == BRANCH:
-            self._say(self._last.ghost.words)
+            widgets.say(self.said, self._last.ghost.words)
 
     def _show_knob(self, name: str) -> None:
         knobs = self._last.frame.knobs
@@ -112,7 +112,7 @@ class ComparePanel:
         self._value = next(self._working(telling(spec, now), name), now)
         self.form.build({name: spec}, {name: now})
         self.form.controls[name].show(self._value, now)
-        self._say(f"This run: {setting_words(spec, now)}.")
+        widgets.say(self.said, f"This run: {setting_words(spec, now)}.")
 
     def _working(self, values: Iterator[Value], name: str) -> Iterator[Value]:
         """Those of the values that the run can have."""
@@ -147,13 +147,10 @@ class ComparePanel:
         try:
             race = self._chosen()
         except InputError as error:
-            self._say(error.on_page)
+            widgets.say(self.said, error.on_page)
             return
         self.card.hide()
         self._begin(race)
-
-    def _say(self, words: str) -> None:
-        self.said.object = widgets.spoken(words)
 
 
 def _settings(snapshot: Snapshot) -> tuple[tuple, str, Knobs, Recipe | None]:
@@ -292,7 +289,7 @@ class SeedsPanel(TaskSlot):
         """Show how far it is, or what came out."""
         self.button.label = self._labels[self.running]
         bar = f'<progress aria-label="seeds" max="1" value="{self.share:.3f}"></progress> ' if self.running else ""
-        widgets.set_words(self.said, bar + widgets.spoken(self.words))
+        widgets.update(self.said, object=bar + widgets.spoken(self.words))
 
 
 class LuckPanel(SeedsPanel):

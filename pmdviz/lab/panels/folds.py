@@ -67,7 +67,7 @@ class InsidePanel:
         self, stage: Plot | None, look: Callable[[bool], None], freeze: Callable[[], None], *above: pn.viewable.Viewable
     ) -> None:
         self._stage, self._look, self._freeze, self._above = stage, look, freeze, above
-        self._dark, self._wished, self._awaited = False, False, False
+        self._dark = self._awaited = False
         self.inside: InsideView | None = None
         self.on_open: Callable[[bool], None] = lambda on: None  # hears whether it takes the place of the traces
         self.button = widgets.small_button("See inside this step", self.toggle, css_classes=["pmdviz-high"])
@@ -80,8 +80,7 @@ class InsidePanel:
         return not self.view.collapsed
 
     def toggle(self) -> None:
-        """Open or close it, like its key; opened so it comes into sight."""
-        self._wished = self.view.collapsed
+        """Open or close it, like its key."""
         self.view.collapsed = not self.view.collapsed
 
     def reveal(self) -> None:
@@ -94,9 +93,8 @@ class InsidePanel:
         self.view.css_classes = [INSIDE, *([INSIDE_OPEN] if self.is_open else [])]
         if self.is_open and self.inside is None:
             self._build()
-        if self.is_open and self._wished:
+        if self.is_open:  # it comes into sight
             self.inside.seen += 1
-        self._wished = False
         self.on_open(self.is_open)
         self._look(self.is_open)
 
@@ -153,6 +151,7 @@ class FitPanel(TaskSlot):
         self.view.extend([self.test, pn.FlexBox(self.button, self.stop_it, gap="6px", margin=(4, 8)), self.said])
         if self._last is not None:
             self._offer(self._last.frame.target)
+            self._tell()
 
     def show(self, snapshot: Snapshot) -> None:
         """Follow the run: another one has other tests and no result; the result of an earlier moment is marked."""
@@ -162,23 +161,13 @@ class FitPanel(TaskSlot):
         if before is None or _run_of(before) != _run_of(snapshot):
             self.forget()
             self._offer(snapshot.frame.target)
-            self._tell()
-        else:
-            self._say_outcome()
-
-    def _say_outcome(self) -> None:
-        frame, outcome = self.frame, self.outcome
-        if frame is not None and outcome is not None:
-            moved_on = self._last is None or not _alike(frame, self._last.frame)
-            widgets.set_words(self.said, words_of(outcome, frame.iteration, moved_on))
+        self._tell()
 
     def _offer(self, target: Target) -> None:
         """The tests that apply to a target. Its reference is there: the run has been measured by it."""
         found = {test.title: name for name, test in FIT_TESTS.items() if test.applies(target)}
         widgets.offer(self.test, found)
         self.test.visible = bool(found)
-        self.button.disabled = not found
-        widgets.set_words(self.said, "" if found else _line(NO_TEST))
 
     def _begin(self) -> None:
         """Have the sample on show tested, and cancel the test under way."""
@@ -205,14 +194,18 @@ class FitPanel(TaskSlot):
 
     def _tell(self) -> None:
         """How far it is, or what came out."""
-        running = self.running
-        self.button.disabled, self.stop_it.visible = running or not self.test.options, running
-        if running:
-            widgets.set_words(self.said, _line(f"Testing the sample of iteration {self.frame.iteration:,} ..."))
-        elif self.outcome is not None:
-            self._say_outcome()
-        elif self.frame is not None:
-            widgets.set_words(self.said, _line(CANCELLED))
+        closed = self.running or not self.test.options
+        widgets.update(self.button, disabled=closed)
+        widgets.update(self.stop_it, visible=self.running)
+        widgets.update(self.said, object=self._words())
+
+    def _words(self) -> str:
+        frame, outcome = self.frame, self.outcome
+        if self.running:
+            return _line(f"Testing the sample of iteration {frame.iteration:,} ...")
+        if outcome is not None:
+            return words_of(outcome, frame.iteration, self._last is None or not _alike(frame, self._last.frame))
+        return _line(CANCELLED) if frame is not None else "" if self.test.options else _line(NO_TEST)
 
 
 def words_of(outcome: Outcome, iteration: int, moved_on: bool) -> str:
@@ -268,7 +261,7 @@ class ExportCards(widgets.Component):
     _stylesheets = [css.static("lab.css", "export_cards")]
 
 
-class ExportPanel:
+class ExportPanel(TaskSlot):
     """A folded card; its content is made when it is first opened.
 
     Parameters
@@ -281,12 +274,13 @@ class ExportPanel:
         Its options are for a run or for a race.
     """
 
+    task: ExportTask | None
+
     def __init__(
         self, ask: Callable[[Callable[[Any], Any]], None], name: str = "pmdviz", looks: type[Look] = Look
     ) -> None:
         self._ask, self._name, self.looks, self._usual = ask, name, looks, looks.defaults()
-        self.work: ExportTask | None = None
-        self._slot = TaskSlot(self._look, LOOK_EVERY_S)
+        super().__init__(self._tell, LOOK_EVERY_S)
         self._ready: ExportTask | None = None  # whose file is ready; it stays until the next one is there
         self.look = self._usual
         look = {"margin": (12, 0, 8, 0), "name": f"{name}-exports"}
@@ -305,7 +299,7 @@ class ExportPanel:
         self.size = widgets.select("Size", [*SIZES, OWN], self._resize, value="960x540", margin=(4, 8))
         self.form = widgets.KnobForm(self._turn)
         self.make = widgets.small_button("Export", self._begin)
-        self.stop_it = widgets.small_button("Cancel", self._cancel, visible=False)
+        self.stop_it = widgets.small_button("Cancel", self.cancel, visible=False)
         self.download = pn.widgets.FileDownload(callback=self._file, filename="pmdviz", visible=False, **widgets.SMALL)
         self.said = widgets.text(margin=(6, 8))
         self.kind.param.watch(handed(lambda event: self._show_form()), "value")
@@ -327,10 +321,8 @@ class ExportPanel:
         """The options that mean something to the chosen kind of file."""
         self._mark_card()
         names = WRITERS[self.kind.value].options
-        usual, specs = self._usual.as_dict(), self.looks.specs()
-        self.form.build({name: specs[name] for name in Look.specs() if name in names}, usual)
         self.size.visible = "width" in names
-        self.form.show(self.look, usual, {})
+        self.form.show(self.look, self._usual.as_dict(), names=[name for name in Look.specs() if name in names])
 
     def _mark_card(self) -> None:
         runs = self.look.live and self.kind.value in CARDS[RUNS]
@@ -338,15 +330,14 @@ class ExportPanel:
 
     def _turn(self, name: str, value: Value) -> None:
         self.look = self.look.replaced(**{name: value})
-        self._mark_card()
         self.size.value = next((n for n, s in SIZES.items() if s == (self.look.width, self.look.height)), OWN)
-        self.form.show(self.look, self._usual.as_dict(), {})
+        self._show_form()
 
     def _resize(self, size: str) -> None:
         if size in SIZES:
             width, height = SIZES[size]
             self.look = self.look.replaced(width=width, height=height)
-            self.form.show(self.look, self._usual.as_dict(), {})
+            self._show_form()
 
     def options(self) -> dict[str, Value]:
         """What differs from the usual, of what means something to the chosen kind."""
@@ -356,7 +347,7 @@ class ExportPanel:
     # The work
 
     def _begin(self) -> None:
-        if self.work is not None and not self.work.over:
+        if self.running:
             return
         work = ExportTask(f"{self._name}{self.kind.value}", self.options())
         try:
@@ -364,11 +355,10 @@ class ExportPanel:
         except InputError as error:
             self._refuse(work, error.on_page)
             return
-        self.work, self._doc = work, pn.state.curdoc
-        self.make.disabled, self.stop_it.visible = True, True
-        self._say(work.words())
+        self._doc = pn.state.curdoc
+        self.follow(work, self._ended)
         self._ask(lambda runner: self._take(runner, work))
-        self._slot.follow(work, self._show_end)
+        self._tell()
 
     def _take(self, runner: Any, work: ExportTask) -> Any:
         """Runs between two steps: the run or race as it stands goes to the export's own thread."""
@@ -378,14 +368,14 @@ class ExportPanel:
             work.fail(error)
         return runner.snapshot()
 
-    def _look(self) -> None:
+    def _tell(self) -> None:
         """Say how far it is."""
-        if self._slot.running:
-            self._say(self.work.words())
+        self.make.disabled = self.stop_it.visible = self.running
+        if self.running:
+            self._say(self.task.words())
 
-    def _show_end(self, task: Task) -> None:
-        self.make.disabled, self.stop_it.visible = False, False
-        work, found = self.work, task.outcome()
+    def _ended(self, task: Task) -> None:
+        work, found = self.task, task.outcome()
         if found.cancelled:
             self._say("Cancelled: no file was made.")
         elif found.error is None:
@@ -408,10 +398,6 @@ class ExportPanel:
         self.download.visible = False
         self._say(words)
 
-    def _cancel(self) -> None:
-        if self.work is not None and not self.work.over:  # a click may come when the file is just ready
-            self.work.cancel()
-
     def _file(self) -> Path:
         """The file for the browser; the copy that the widget holds is let go when it has gone out."""
         in_a_while(FREE_AFTER_S, self._doc, lambda: self.download.param.update(data=""))
@@ -419,7 +405,7 @@ class ExportPanel:
 
     def stop(self) -> None:
         """The page is closed: end the work and delete the files."""
-        for work in (self.work, self._ready):
+        for work in (self.task, self._ready):
             if work is not None:
                 work.cancel()
 

@@ -6,7 +6,6 @@ import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import replace
 from functools import partial
-from operator import methodcaller
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
 
@@ -23,103 +22,16 @@ from pmdviz.lab.panels.lesson_places import ExperimentPlace, LabPlace, RacePlace
 from pmdviz.lessons.lesson import Lesson, Step, differences
 from pmdviz.lessons.progress import Judgement, Progress, judged
 from pmdviz.lessons.reading import DEMOS, find_lesson, following
+from pmdviz.scenes.words import whole_sentence
 
 if TYPE_CHECKING:
     from pmdviz.lab.laboratory import Lab
     from pmdviz.lab.page import Page, Seen
     from pmdviz.serve.pages import Tabs
 
-# What a learner does in a lesson: each message of the card is `answer`, `resume` or one of ACTS.
-
 TRY_FIRST = "Try once more, or open a hint. Press the button again to see a solution."
 SOLVED = "This is one solution; it plays now."
 COPIED = "The link to this attempt is on the clipboard."
-Message = Mapping[str, Any]
-
-
-def resume(guide: Guide, message: Message) -> None:
-    """The browser says what it kept of the lesson that it was asked for."""
-    lesson, text, before = (message.get(name) for name in ("lesson", "text", "before"))
-    if isinstance(lesson, str) and lesson and lesson == guide.card.asked.get("lesson"):
-        guide.resume(find_lesson(lesson), *(each if isinstance(each, str) else "" for each in (text, before)))
-
-
-def answer(guide: Guide, message: Message) -> None:
-    """Store an answer."""
-    part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
-    guide.store(guide.progress.answer(part, message.get("value"), confidence))
-    guide.look()
-
-
-def reveal(guide: Guide) -> None:
-    """Reveal the step, and play its run."""
-    guide.reveal()
-    guide.place.play()
-
-
-def solution(guide: Guide) -> None:
-    """Play the solution, for who has asked twice or has revealed the step."""
-    step = guide.step
-    if not step.solution:
-        return
-    if step.name not in guide.wanted and not guide.progress.is_revealed:
-        guide.wanted.add(step.name)
-        guide.publish(TRY_FIRST)
-        return
-    guide.places["lab"].solve(guide.progress.lesson, step)
-    guide.publish(SOLVED)
-
-
-def link(guide: Guide) -> None:
-    """Copy the link to this attempt."""
-    if (last := guide.lab.last) is not None and guide.step.score is not None:
-        query = links.attempt_query(guide.progress.lesson.name, guide.step.name, last.recipe)
-        guide.lab.screen.actions.put_on_clipboard(query)
-        guide.publish(COPIED)
-
-
-def go_on(guide: Guide) -> None:
-    """To the next step."""
-    progress = guide.progress
-    stopped = progress.is_revealed and progress.may_go_on() and not guide.place.at_work  # a run that failed has no end
-    if stopped or lesson_card.may_leave(progress, guide.standing):
-        guide.go_on()
-    else:
-        guide.publish(lesson_card.NEXT_CLOSED)
-
-
-ACTS: dict[str, Callable[[Guide], bool | None]] = {
-    "reveal": reveal,
-    "hint": lambda guide: guide.store(guide.progress.hint()),
-    "solution": solution,
-    "link": link,
-    "next": go_on,
-    "back": methodcaller("go_back"),
-    "again": methodcaller("begin_again"),
-    "leave": methodcaller("leave"),
-    "following": methodcaller("open_following"),
-    "list": methodcaller("leave", "lessons"),
-    "forward": methodcaller("forward"),
-    "backward": methodcaller("backward"),
-}
-
-
-def do(guide: Guide, message: Message) -> None:
-    """Do what a message says; an act that is not in ACTS, or comes without a lesson, is what a browser made up."""
-    act = message.get("act")
-    if act == "resume":
-        resume(guide, message)
-    elif guide.is_open and act in ("answer", *ACTS):
-        try:
-            if act == "answer":
-                answer(guide, message)
-            else:
-                ACTS[act](guide)
-        except InputError as error:
-            words = str(error)
-            guide.publish(f"{words[0].upper()}{words[1:]}.")
-
-
 FAILED = "this run could not be judged; restart the step, and if it happens again, tell your teacher"
 STEPPING = ("toggle", "step", "proceed", "replay", "retry", "experiment")  # acts of a page that make steps
 FIXED = ("reseed", "undo")  # acts that take another run than the step's
@@ -174,13 +86,79 @@ class Guide:
         """Whether steps may be left without an answer: by the teacher's link, or by a presenter."""
         return self._skip or self._presents
 
+    # What a learner does in it
+
+    def hear(self, message: Mapping[str, Any]) -> None:
+        """A message of the card; an act that is none, or comes without a lesson, is what a browser made up."""
+        act = message.get("act")
+        if act == "resume":
+            self._hear_kept(message)
+            return
+        acts: dict[Any, Callable[[], object]] = {
+            "answer": lambda: self._answer(message),
+            "reveal": lambda: self.reveal(plays=True),
+            "hint": lambda: self.store(self.progress.hint()),
+            "solution": self._solve,
+            "link": self._copy_link,
+            "next": self._next,
+            "back": self.go_back,
+            "again": self.begin_again,
+            "leave": self.leave,
+            "following": self.open_following,
+            "list": lambda: self.leave("lessons"),
+            "forward": self.forward,
+            "backward": self.backward,
+        }
+        if self.is_open and isinstance(act, str) and act in acts:
+            try:
+                acts[act]()
+            except InputError as error:
+                self.publish(whole_sentence(str(error)))
+
+    def _hear_kept(self, message: Mapping[str, Any]) -> None:
+        """The browser says what it kept of the lesson that it was asked for."""
+        lesson, *kept = (message.get(name) for name in ("lesson", "text", "before"))
+        if isinstance(lesson, str) and lesson and lesson == self.card.asked.get("lesson"):
+            self.resume(find_lesson(lesson), *(each if isinstance(each, str) else "" for each in kept))
+
+    def _answer(self, message: Mapping[str, Any]) -> None:
+        part, confidence = (str(message.get(name, "")) for name in ("part", "confidence"))
+        self.store(self.progress.answer(part, message.get("value"), confidence))
+        self.look()
+
+    def _solve(self) -> None:
+        """Play the solution, for who has asked twice or has revealed the step."""
+        step = self.step
+        if step.solution and (step.name in self.wanted or self.progress.is_revealed):
+            self.places["lab"].solve(self.progress.lesson, step)
+            self.publish(SOLVED)
+        elif step.solution:
+            self.wanted.add(step.name)
+            self.publish(TRY_FIRST)
+
+    def _copy_link(self) -> None:
+        """Copy the link to this attempt."""
+        if (last := self.lab.last) is not None and self.step.score is not None:
+            query = links.attempt_query(self.progress.lesson.name, self.step.name, last.recipe)
+            self.lab.screen.actions.put_on_clipboard(query)
+            self.publish(COPIED)
+
+    def _next(self) -> None:
+        """To the next step, if the present step may be left."""
+        progress = self.progress
+        stopped = progress.is_revealed and progress.may_go_on() and not self.place.at_work  # a failed run has no end
+        if stopped or lesson_card.may_leave(progress, self.standing):
+            self.go_on()
+        else:
+            self.publish(lesson_card.NEXT_CLOSED)
+
     # Opening and leaving
 
     def open(self, lesson: Lesson, link: LessonLink = NO_LESSON) -> None:
         """Open a lesson: the browser is asked for what it keeps of it, and answers by `resume`."""
         self._came_by, self._skip = link, link.skip or self._skip
         if self.card is None:
-            self.card = LessonCard(partial(do, self), form=self.controls.form, css_classes=["pmdviz-lesson"])
+            self.card = LessonCard(self.hear, form=self.controls.form, css_classes=["pmdviz-lesson"])
             self.on_card(self.card)
         self.card.asked = {"lesson": lesson.name, "serial": self.card.asked.get("serial", 0) + 1}
 
@@ -244,15 +222,7 @@ class Guide:
         """Show the present step; `shown`: the page shows what it is about, which with `begins` may begin again."""
         self.forget()
         self._at = 0
-        after = following(self.progress.lesson)
-        self.standing = Standing(
-            may_skip=self.may_pass,
-            part=self.part,
-            replayed=replayed,
-            following=(after.name, after.title) if after else (),
-            listed="lessons" in self.pages.kinds,
-            said=said,
-        )
+        self.standing = Standing(replayed=replayed, listed="lessons" in self.pages.kinds, said=said)
         place, showing = self.place, self.showing
         self.pages.show(place.tab)
         if shown or showing is None:
@@ -282,13 +252,15 @@ class Guide:
 
     def open_following(self) -> None:
         """The next lesson of the list."""
-        if self.standing.following:
-            self.open(find_lesson(self.standing.following[0]))
+        if (after := following(self.progress.lesson)) is not None:
+            self.open(after)
 
-    def reveal(self) -> None:
-        """From now on the answer stays, and what the step shows may be seen."""
+    def reveal(self, plays: bool = False) -> None:
+        """From now on the answer stays, and what the step shows may be seen; with `plays` its run begins."""
         self.store(self.progress.reveal(self.may_pass))
         self.look()
+        if plays:
+            self.place.play()
 
     def store(self, progress: Progress) -> None:
         """What the learner has done so far."""
@@ -306,11 +278,7 @@ class Guide:
         """One part at a time, or all of them again."""
         self._presents, self._at = on, 0
         if self.is_open:
-            self._show_part()
-
-    def _show_part(self) -> None:
-        self.standing = replace(self.standing, part=self.part, may_skip=self.may_pass)
-        self.publish("")
+            self.publish("")
 
     def forward(self) -> None:
         """The next part, where to reveal plays the run; after the last part the next step."""
@@ -325,9 +293,8 @@ class Guide:
         else:
             self._at += 1
             if self.part == "reveal" and not self.progress.is_revealed:
-                self.reveal()
-                self.place.play()
-            self._show_part()
+                self.reveal(plays=True)
+            self.publish("")
 
     def backward(self) -> None:
         """The part before; before the first one the last of the step before."""
@@ -337,12 +304,12 @@ class Guide:
             self._at -= 1
         elif self.go_back():
             self._at = len(lesson_card.parts_of(self.progress)) - 1
-        self._show_part()
+        self.publish("")
 
     def publish(self, said: str | None = None) -> None:
         """Bring card, controls and Play up to date, and have the browser keep the progress."""
-        if said is not None:
-            self.standing = replace(self.standing, said=said)
+        said = self.standing.said if said is None else said
+        self.standing = replace(self.standing, said=said, part=self.part, may_skip=self.may_pass)
         kept = {"lesson": self.progress.lesson.name, "text": self.progress.to_json()}
         self.card.param.update(told=lesson_card.told(self.progress, self.standing), kept=kept)
         shown = self._presents and self.progress.is_revealed and self.part != "reveal"
@@ -372,20 +339,15 @@ class Guide:
             return False
         if act not in STEPPING:
             return True
-        if self.progress.is_revealed:
-            return self._may_replay(act)
-        if lesson_card.is_closed(self.progress, self.standing):
-            self.publish(FIRST_ANSWER)
-            return False
-        if self.step.question is not None or self.step.hide:
-            self.reveal()
-        return self._may_replay(act)
-
-    def _may_replay(self, act: str) -> bool:
-        """A replay repeats all changes of settings; a step with settings begins with these instead."""
-        if not self.step.controls or act not in ("toggle", "replay"):
-            return True
-        return not self.place.play_again(only_if_over=act == "toggle")
+        if not self.progress.is_revealed:
+            if lesson_card.is_closed(self.progress, self.standing):
+                self.publish(FIRST_ANSWER)
+                return False
+            if self.step.question is not None or self.step.hide:
+                self.reveal()
+        # A replay repeats all changes of settings; a step with settings begins with these instead.
+        again = bool(self.step.controls) and act in ("toggle", "replay")
+        return not (again and self.place.play_again(only_if_over=act == "toggle"))
 
     def follow(self, name: str, shown: Seen) -> None:
         """A page has drawn something."""
@@ -453,7 +415,7 @@ class Guide:
         on = self.is_open and lesson_card.is_closed(self.progress, self.standing)
         for name in ("lab", "race"):
             if name in self.pages.built:
-                self.pages.built[name].playback.close(on)
+                self.pages.built[name].playback.tell(closed=on)
 
     def show_controls(self) -> None:
         """The step's settings as the run has them."""

@@ -21,7 +21,7 @@ from pmdviz.lab.panels.widgets import Component, KnobForm, Turn
 from pmdviz.lessons import words
 from pmdviz.lessons.lesson import CONFIDENCES, Ask
 from pmdviz.lessons.progress import Judgement, Progress, lesson_sheet, may_tell
-from pmdviz.lessons.reading import DEMOS
+from pmdviz.lessons.reading import DEMOS, following
 from pmdviz.lessons.words import plain
 
 
@@ -68,8 +68,6 @@ class Standing:
         Whether the run came by a link.
     foreign : tuple of str
         The changed settings that a challenge fixes.
-    following : tuple of str
-        Name and title of the lesson after this one; () for none.
     said : str
         The last sentence, read aloud.
     """
@@ -81,7 +79,6 @@ class Standing:
     part: str = ""
     replayed: bool = False
     foreign: tuple[str, ...] = ()
-    following: tuple[str, ...] = ()
     listed: bool = False  # whether there is a page that lists the lessons
     said: str = ""
 
@@ -153,7 +150,7 @@ def told(progress: Progress, standing: Standing) -> dict[str, Json]:
         "done": words.summary(progress) if progress.done else [],
         "sheet": lesson_sheet(progress) if progress.done and lesson.name not in DEMOS else {},
         "is_done": progress.done,
-        "following": [*standing.following],
+        "following": [after.name, after.title] if progress.done and (after := following(lesson)) else [],
         "listed": standing.listed,
         "skip": standing.may_skip and not standing.part,
         "challenge": step.score is not None,

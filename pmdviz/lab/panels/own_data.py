@@ -51,6 +51,9 @@ class Brought(NamedTuple):
     scale: bool
 
 
+Tried = tuple[Brought, forms.Chosen | str]
+
+
 class OwnDataView(Component):
     """Button and dialog; choices there come as messages."""
 
@@ -71,11 +74,10 @@ class OwnDataDialog:
 
     def __init__(self, begin: Callable[..., None]) -> None:
         self._begin = begin
-        self._form: forms.TableForm | None = None
         self._brought: Brought | None = None
         self._chosen: forms.Chosen | None = None
         self._used: Table | None = None  # keeps the table held until the run does
-        self._of_run: forms.TableForm | None = None  # the form of the run's target
+        self._of_run: forms.TableForm | None = None  # what the run's target takes
         self._target = ""  # another target that was proposed and taken
         self.work = TaskSlot(queues=True)
         most = min(limits.upload_bytes(), MOST_BYTES)
@@ -92,14 +94,16 @@ class OwnDataDialog:
 
     def show_form(self, form: forms.TableForm | None) -> None:
         """Offer it where a target takes a table; a proposal that was taken stays."""
-        self._of_run = form
-        if not self._target:
-            self._take_form(form)
+        if form is not self._of_run:
+            self._of_run = form
+            self._offer()
 
-    def _take_form(self, form: forms.TableForm | None) -> None:
-        if form is self._form:
-            return
-        self._form, told = form, {}
+    @property
+    def _form(self) -> forms.TableForm | None:
+        return TARGETS[self._target].table if self._target else self._of_run
+
+    def _offer(self) -> None:
+        form, told = self._form, {}
         if form is not None:
             told = {"words": form.words, "roles": role_names(form), "scales": not form.as_given}
         self.view.param.update(visible=form is not None, form=told)
@@ -116,12 +120,20 @@ class OwnDataDialog:
     # What the browser says
 
     def _hear(self, message: Mapping[str, Json]) -> None:
-        for name, act in (("closed", self._clear), ("use", self._use), ("fit", self._fit)):
-            if name in message:
-                act()
-        for name, choose in (("roles", self._roles), ("scale", self._scale)):
-            if name in message:
-                choose(message[name])
+        brought, form = self._brought, self._form
+        if "closed" in message:
+            self._clear()
+        elif "use" in message:
+            self._use()
+        elif brought is None or form is None:
+            return
+        elif "fit" in message:
+            self._fit(brought)
+        elif "scale" in message:
+            self._try(brought._replace(scale=message["scale"] is True and not form.as_given))
+        elif isinstance(roles := message.get("roles"), list) and len(roles) == len(brought.cells.columns):
+            if all(role in role_names(form) for role in roles):
+                self._try(brought._replace(roles=forms.settled(roles, brought.roles, form)))
 
     def _arrived(self, upload: str) -> None:
         """A file or pasted rows, in base64: a message would be refused where it is large."""
@@ -131,49 +143,27 @@ class OwnDataDialog:
         _, _, rest = upload.partition("\n")
         name, _, content = rest.partition("\n")
         form, most = self._form, self.view.most
+        self._ask(lambda: _tried(_proposed(name or PASTED, read_cells(_bytes_of(content), Limits(most)), form), form))
 
-        def act() -> tuple[Brought, forms.Chosen | str]:
-            cells = read_cells(_bytes_of(content), Limits(most))
-            roles = forms.usual_roles(cells, form)
-            brought = Brought(name or PASTED, cells, roles, forms.should_scale(cells, roles, form))
-            return brought, _tried(brought, form)
-
-        self._ask(act)
-
-    def _fit(self) -> None:
+    def _fit(self, brought: Brought) -> None:
         """Take the model that was proposed for the table."""
-        brought, kind = self._brought, likely_outcome(self._brought.cells) if self._brought else None
-        if brought is None or kind is None:
-            return
-        self._target = MODEL_OF[kind]
-        form = TARGETS[self._target].table
-        self._take_form(form)
-        roles = forms.usual_roles(brought.cells, form)
-        self._try(brought._replace(roles=roles, scale=forms.should_scale(brought.cells, roles, form)))
-
-    def _roles(self, value: Json) -> None:
-        brought, form = self._brought, self._form
-        if brought is None or form is None or not isinstance(value, list) or len(value) != len(brought.cells.columns):
-            return
-        if all(role in role_names(form) for role in value):
-            self._try(brought._replace(roles=forms.settled(value, brought.roles, form)))
-
-    def _scale(self, value: Json) -> None:
-        if self._brought is not None and self._form is not None:
-            self._try(self._brought._replace(scale=value is True and not self._form.as_given))
+        if (kind := likely_outcome(brought.cells)) is not None:
+            self._target = MODEL_OF[kind]
+            self._offer()
+            self._try(_proposed(brought.name, brought.cells, self._form))
 
     def _try(self, brought: Brought) -> None:
         self._brought, form = brought, self._form  # the next choice adds to it
-        self._ask(lambda: (brought, _tried(brought, form)))
+        self._ask(lambda: _tried(brought, form))
 
-    def _ask(self, act: Callable[[], tuple[Brought, forms.Chosen | str]]) -> None:
+    def _ask(self, act: Callable[[], Tried]) -> None:
         self._chosen = None
         self.view.busy = True
         self.work.compute(pool_for(READ_S), act, self._told, self._misfit)
 
     # What came out
 
-    def _told(self, made: tuple[Brought, forms.Chosen | str]) -> None:
+    def _told(self, made: Tried) -> None:
         self._brought, found = made
         self._chosen, misfit = (None, found) if isinstance(found, str) else (found, "")
         said = _used_words(found, self._form) if isinstance(found, forms.Chosen) else []
@@ -213,7 +203,7 @@ class OwnDataDialog:
         self._brought = self._chosen = None
         self._target = ""
         self.view.param.update(told=NOTHING, busy=False)
-        self._take_form(self._of_run)
+        self._offer()
 
 
 def likely_outcome(cells: Cells) -> str | None:
@@ -260,12 +250,18 @@ def _origin(brought: Brought, form: forms.TableForm) -> str:
     return f"pmdviz.read_table({brought.name!r}, {target!r}{roles}{', scale=True' * brought.scale})"
 
 
-def _tried(brought: Brought, form: forms.TableForm) -> forms.Chosen | str:
-    """The parts used of the table, or why it does not fit."""
+def _proposed(name: str, cells: Cells, form: forms.TableForm) -> Brought:
+    """A table with the roles that its columns usually have."""
+    roles = forms.usual_roles(cells, form)
+    return Brought(name, cells, roles, forms.should_scale(cells, roles, form))
+
+
+def _tried(brought: Brought, form: forms.TableForm) -> Tried:
+    """The table with the parts used of it, or with why it does not fit."""
     try:
-        return forms.chosen(brought.cells, brought.roles, form, brought.scale)
+        return brought, forms.chosen(brought.cells, brought.roles, form, brought.scale)
     except InputError as error:
-        return whole_sentence(error.on_page)
+        return brought, whole_sentence(error.on_page)
 
 
 def _options(target: Target, table: Table, form: forms.TableForm, held_out: int) -> dict[str, Value]:

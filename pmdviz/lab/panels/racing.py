@@ -87,7 +87,7 @@ class EntrantCard:
             way = METHODS[self.shown.method]
             usual = way.fitted(way.Knobs.defaults(), self._target)
             idle = way.idle_knobs(self._target)
-            self.form.show_all(usual.replaced(**self.shown.knobs), usual.as_dict(), idle=idle)
+            self.form.show(usual.replaced(**self.shown.knobs), usual.as_dict(), idle=idle)
 
     def refuse(self, error: InputError, name: str) -> bool:
         """Put a refusal next to the knob of that name; False without such a knob."""
@@ -244,8 +244,7 @@ class RaceSetup(ProblemControls):
             left = [each for each in left if each is not card]
             self.cards.append(card)
             card.show(entrant, recipe.target)
-        if (views := [card.view for card in self.cards]) != list(self.entrants):
-            self.entrants[:] = views
+        widgets.update(self.entrants, objects=[card.view for card in self.cards])
 
 
 # A race in words: the status panel, and the rows of the table.
@@ -528,7 +527,7 @@ class RaceScreen(LiveScreen):
             self.picture.show(scene.recipe.target, methods, scene.scene, scene.pair)
             self._offer_traces(scene.recipe)
             self._explain(scene.scene)
-            widgets.set_words(self.heading, question_of(scene.recipe))
+            widgets.update(self.heading, object=question_of(scene.recipe))
             self._mark(scene)
             if due:
                 for view in (self.traces, self.second):
@@ -540,7 +539,7 @@ class RaceScreen(LiveScreen):
                 self.table.param.update(columns=columns(scene.recipe.shown), rows=rows, floor=floor, lower=first.ranks)
             self._tell(scene, playing)
         ended = all(tile.ended and tile.ended != "the budget is used up" for tile in scene.tiles)
-        self.playback.enable(True, scene.done, scene.iteration == 0, ended)
+        self.playback.tell(ready=True, done=scene.done, at_start=scene.iteration == 0, ended=ended)
 
     def _tell(self, shown: RaceScene, playing: bool) -> None:
         self.sender.say(status_fields(shown, self.extra, playing))

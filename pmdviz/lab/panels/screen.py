@@ -14,9 +14,8 @@ from panel.custom import JSComponent
 
 from pmdviz.engine.frame import Frame
 from pmdviz.files import Json
-from pmdviz.knobs import Value
 from pmdviz.lab import css
-from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge
+from pmdviz.lab.loop.frame_sender import FrameSender, make_acknowledge, write_words
 from pmdviz.lab.loop.live import Throttle
 from pmdviz.lab.loop.runner import Shown, Snapshot, glide_ms
 from pmdviz.lab.panel_internals import handed
@@ -24,8 +23,8 @@ from pmdviz.lab.panels.lesson_places import NO_VEIL, Veil
 from pmdviz.lab.panels.lesson_places import SECOND as LATER
 from pmdviz.lab.panels.setup import PictureControls
 from pmdviz.lab.panels.sharing import Actions
-from pmdviz.lab.panels.status import NO_PAST, fields_html, status_fields, waiting_fields
-from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, set_classes, set_words, small_button
+from pmdviz.lab.panels.status import status_fields, status_html, waiting_fields
+from pmdviz.lab.panels.widgets import WIDE, Card, PlaybackBar, select, small_button, update
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.metrics import METRICS
 from pmdviz.presets import PRESETS
@@ -84,10 +83,7 @@ class Heading(JSComponent):
 # The distance to the posterior: a number that moves with each frame.
 
 
-def number_html(fields: Mapping[str, Value]) -> str:
-    """A number and the number of independent draws."""
-    value, floor = (html.escape(str(fields.get(name, ""))) for name in ("value", "floor"))
-    return f'<div class="number"><span class="value">{value}</span> <span class="floor">{floor}</span></div>'
+NO_NUMBER = '<div class="number"><span class="value"></span> <span class="floor"></span></div>'
 
 
 def number_fields(snapshot: Snapshot, group: trace_columns.Group) -> dict[str, str]:
@@ -155,7 +151,7 @@ class LayerSwitches:
                 colour = box.styles.get("--colour", "#888")
                 sample = f'<span class="{_sample(name)}" style="--colour:{colour}"><i></i>'
                 words += f"{sample}{html.escape(box.options[0])}</span>"
-        set_words(self.key, words)
+        update(self.key, object=words)
 
     def set_theme(self, dark: bool, presenter: bool) -> None:
         """Colours and size of the letters."""
@@ -200,18 +196,13 @@ class LiveScreen(Generic[Shown]):
     ) -> None:
         """Make the status, which says `starting`, and the sender of frames, with columns of the `packed` sources."""
         figure = main.figure
-        text = fields_html(waiting_fields(starting) | NO_PAST)
-        self.status = Div(text=text, stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
+        self.status = Div(text=status_html(starting), stylesheets=[sheet], css_classes=["pmdviz-statusbar"], **WIDE)
         self.ack = make_acknowledge(figure, sources=packed, status=self.status, marks=marks, **ack)
-        self.sender = FrameSender(self.ack, packed, self.status, self._html)
+        self.sender = FrameSender(self.ack, packed)
         self.extra, self._main, self._marks = "", figure, frozenset[str]()
         main.put = self.traces.put = self.second.put = self.sender.put
         for view in (self.traces, self.second):  # a click on these goes there
             view.figure.on_event("tap", handed(self._tapped))
-
-    def _html(self, fields: Mapping[str, Value]) -> str:
-        """The status panel in the document itself."""
-        return fields_html(fields)
 
     def on_visit(self, visit: Callable[[int, bool], None]) -> None:
         """Hear where a person goes: on the time line roughly while they drag, on the traces by a click."""
@@ -228,9 +219,9 @@ class LiveScreen(Generic[Shown]):
         for view in (self.traces, self.second):
             view.choose(clock=clock)
 
-    def wait(self, words: str, share: float | None = None) -> None:
+    def wait(self, words: str) -> None:
         """Describe the work before the first picture."""
-        self.sender.say(waiting_fields(words, share) | NO_PAST)
+        self.sender.say(waiting_fields(words))
 
     def say(self, shown: Shown | None, words: str, playing: bool) -> None:
         """Put a line of words under the state."""
@@ -247,7 +238,7 @@ class LiveScreen(Generic[Shown]):
     def mark(self, name: str, on: bool) -> None:
         """Give the whole a class, or take it away: "pmdviz-with-sheet" makes room for a sheet on the right."""
         self._marks = self._marks - {name} | ({name} if on else set())
-        set_classes(self.view, self.view.css_classes[0], *sorted(self._marks))
+        update(self.view, css_classes=[self.view.css_classes[0], *sorted(self._marks)])
 
     def _dress(self, dark: bool, presenter: bool, *views: Any) -> None:
         """Theme and size of the labels of some views, the legend and the status."""
@@ -256,7 +247,7 @@ class LiveScreen(Generic[Shown]):
             if view is not None:
                 view.set_theme(dark, presenter)
         self.switches.set_theme(dark, presenter)
-        set_classes(self.status, "pmdviz-statusbar", *["pmdviz-large"] * presenter)
+        update(self.status, css_classes=["pmdviz-statusbar", *["pmdviz-large"] * presenter])
 
 
 class Screen(LiveScreen[Snapshot]):
@@ -275,10 +266,10 @@ class Screen(LiveScreen[Snapshot]):
         self.on_words: Callable[[str], None] = lambda words: None  # hears the words of the status
         packed = [self.stage.sources[name] for name in ("particles", "approximate", "paths")]
         packed += [view.sources["traces"] for view in (self.traces, self.second)]  # the columns of the run
-        self.number = Div(text=number_html({}), stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
+        self.number = Div(text=NO_NUMBER, stylesheets=[css.NUMBER], css_classes=["pmdviz-number"])
         self._place = self.traces.iteration_at
         self._connect("Starting", css.IN_TRANSPORT, self.stage, packed, self.traces.sources["marks"], keyboard=keyboard)
-        self.ack.js_on_change("words", CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
+        write_words(self.ack, CustomJS(args={"a": self.ack, "number": self.number}, code=NUMBER_JS))
         self.actions = Actions(self.ack, self.stage.figure, lambda: page.last)
         self.switches = LayerSwitches(self.stage.toggle, lambda dark: style.theme(dark).layers)
         self.switches.name(self.stage.words)
@@ -312,11 +303,6 @@ class Screen(LiveScreen[Snapshot]):
         below = self.below, pane_of(self.second.figure, "pmdviz-traces")
         return [top, self.first, pn.Column(*below, css_classes=["pmdviz-second"], **look)]
 
-    def _html(self, fields: Mapping[str, Value]) -> str:
-        """The status panel in the document itself, and the number with it."""
-        self.number.text = number_html(fields)
-        return fields_html(fields)
-
     def show(self, snapshot: Snapshot, playing: bool, pause_s: float = 0.0) -> None:
         """Draw a snapshot; while it plays slowly the dots have until the next one, `pause_s` seconds from now."""
         self._seen = snapshot, playing
@@ -330,7 +316,8 @@ class Screen(LiveScreen[Snapshot]):
             self._trace(snapshot, playing)
             self._show_data(snapshot)
             self._tell(snapshot, playing)
-        self.playback.enable(True, snapshot.done, snapshot.frame.iteration == 0, bool(snapshot.ended))
+        at_start, ended = snapshot.frame.iteration == 0, bool(snapshot.ended)
+        self.playback.tell(ready=True, done=snapshot.done, at_start=at_start, ended=ended)
         self.dim(False)
 
     def _moving(self, snapshot: Snapshot, pause_s: float) -> StageColumns:
@@ -488,7 +475,7 @@ class Screen(LiveScreen[Snapshot]):
         """Theme and size of the labels."""
         self._dress(dark, presenter, self.stage, self.data)
         self.ack.presenter = presenter
-        set_classes(self.heading, "pmdviz-heading", *["pmdviz-large"] * presenter)
+        update(self.heading, css_classes=["pmdviz-heading", *["pmdviz-large"] * presenter])
         self.mark("pmdviz-large", presenter)
 
 

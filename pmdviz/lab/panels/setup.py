@@ -77,16 +77,15 @@ class ProblemControls:
         """Show the settings in force; `choice` is the target's value in its menu, and comes to it where it is new."""
         if choice not in self.target.options.values():  # a person's own
             self.target.options = {**self.target.options, target.title or target.name: choice}
-        widgets.set_value(self.target, choice)
-        self.options.show_all(target.options, type(target.options).defaults().as_dict())
+        widgets.update(self.target, value=choice)
+        self.options.show(target.options, type(target.options).defaults().as_dict())
         self.seed.show(seed, 0)
-        if self.budget.label != self._budget_labels[unit]:
-            self.budget.label = self._budget_labels[unit]
+        widgets.update(self.budget, label=self._budget_labels[unit])
         value = budget or 0
         if value not in self.budget.options.values():
             known = {**self.budget.options, f"{value:,}": value}
             self.budget.options = dict(sorted(known.items(), key=lambda item: item[1] or float("inf")))
-        widgets.set_value(self.budget, value)
+        widgets.update(self.budget, value=value)
 
 
 def refused(control: widgets.KnobControl | None, error: InputError) -> bool:
@@ -149,7 +148,8 @@ class DiagnosisPanel:
             self._say(snapshot.diagnosis or UNDER_WAY)
 
     def _say(self, words: str) -> None:
-        widgets.set_words(self.said, f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>')
+        said = f'<div role="status" class="pmdviz-diagnosed">{marked(html.escape(words))}</div>'
+        widgets.update(self.said, object=said)
 
 
 # The controls of a lab.
@@ -172,7 +172,6 @@ class Setup(ProblemControls):
         self._begin, self._set_knob = begin, set_knob
         self._shown: tuple[Recipe, MethodKnobs, Mapping[str, str], str] | None = None
         self._told = Throttle(MEANINGS_S)
-        self._brief_of: tuple[type[Knobs], list[str]] | None = None  # the method's knobs, and the names of the three
         titles = {OWN: ""} | {preset.title: name for name, preset in PRESETS.items()}
         self.preset = widgets.select("Preset", titles, self._on_preset)
         self.question = widgets.text(margin=(0, 0, 2, 0))
@@ -266,7 +265,7 @@ class Setup(ProblemControls):
                 (self.about, getattr(target, "about", "")),
                 (self.moves, METHODS[recipe.method].what_moves),
             ):
-                widgets.set_words(pane, f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
+                widgets.update(pane, object=f'<div class="pmdviz-about">{marked(html.escape(words or ""))}</div>')
             self._show_method(recipe, target, knobs, pending)
             self._show_preset(recipe, preset)
         finally:
@@ -276,23 +275,20 @@ class Setup(ProblemControls):
         widgets.offer(self.method, fitting_methods(target), recipe.method)
         kind, way = type(knobs), METHODS[recipe.method]
         usual = way.fitted(kind.defaults(), target).as_dict()
-        self.knobs.show_all(knobs, usual, pending, way.idle_knobs(target), partial(self._set_knob, kind))
-        three = basic_three(knobs, way.idle_knobs(target) | self.knobs.hidden)
-        if self._brief_of != (kind, three):
-            self._brief_of, specs = (kind, three), kind.specs()
-            seen = {name: limits.capped(specs[name], kind) for name in three}
-            self.brief.build(seen, usual, partial(self._set_knob, kind))
-        self.brief.show(knobs, usual, pending)
+        turn, idle = partial(self._set_knob, kind), way.idle_knobs(target)
+        self.knobs.show(knobs, usual, pending, idle, turn)
+        three = basic_three(knobs, idle | self.knobs.hidden)
+        self.brief.show(knobs, usual, pending, turn=turn, names=three)
 
     def _show_preset(self, recipe: Recipe, began: str) -> None:
         match = self.preset_of(recipe)
         stays = PRESETS.get(began)  # a preset is there to be played with: its knobs may differ
         if not match and stays is not None and alike(stays.recipe, recipe):
             match = began
-        widgets.set_value(self.preset, match)
+        widgets.update(self.preset, value=match)
         self.diagnosis.about(match)
         preset = PRESETS.get(match)
-        widgets.set_words(self.question, _about(preset) if preset else "")
+        widgets.update(self.question, object=_about(preset) if preset else "")
 
 
 MEANINGS_S = 0.25  # a person cannot read them faster
@@ -447,7 +443,6 @@ class Gallery(widgets.Component):
     _stylesheets = [css.static("lab.css", "chips")]
 
     def __init__(self, setup: Setup, **params: Any) -> None:
-        self._shown: dict[str, Json] = {}
         self._menus = {"preset": setup.preset, "target": setup.target, "method": setup.method}
         families = [_section(title, "method", [one.name for one in some]) for title, some in by_family().items()]
         every = [*presets(), _section("Targets", "target", [*TARGETS]), *families]
@@ -459,10 +454,7 @@ class Gallery(widgets.Component):
         menus = self._menus.values()
         preset, target, method = (next((t for t, v in one.options.items() if v == one.value), "") for one in menus)
         problem = preset if self._menus["preset"].value else target
-        shown = {"problem": problem, "method": method, "fitting": [*self._menus["method"].options.values()]}
-        if shown != self._shown:  # this is called at every frame
-            self._shown = shown
-            self.param.update(**shown)
+        widgets.update(self, problem=problem, method=method, fitting=[*self._menus["method"].options.values()])
 
     def _choose(self, message: Mapping[str, Json]) -> None:
         """Input from the browser: a kind and a name."""

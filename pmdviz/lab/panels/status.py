@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import panel as pn
@@ -13,13 +13,13 @@ from pmdviz.lab import css
 from pmdviz.lab.loop.limits import heaviest, label_of, step_seconds
 from pmdviz.lab.loop.runner import Snapshot
 from pmdviz.lab.panels.setup import DiagnosisPanel
-from pmdviz.lab.panels.widgets import WIDE, Turn, set_words, small_button, text
+from pmdviz.lab.panels.widgets import WIDE, Turn, small_button, text, update
 from pmdviz.scenes import words as wording
 from pmdviz.scenes.trace_columns import WHAT_IF, line_end
 from pmdviz.scenes.words import INDEPENDENT_DRAWS, count, number, whole_sentence
 from pmdviz.targets import Target
 
-# The time line in the status panel, and the buttons of a branch; `timeline` in frames.js brings them up to date.
+# The status panel with its time line and the buttons of a branch; `words` and `timeline` in frames.js fill it.
 
 BRANCH_BUTTONS = {  # act -> label, what it does
     "what_if": (WHAT_IF, "Go on with other settings from here; the run as it was stays as a ghost"),
@@ -38,28 +38,21 @@ def past_fields(at: int, last: int, end: int, counts: str = "iteration", branch:
     return {"counts": counts, "at": at, "last": last, "end": max(1, end), "branch": branch, "place": place}
 
 
-NO_PAST = past_fields(0, 0, 1)
-
-
-def time_line_html(f: Mapping[str, Value]) -> str:
-    """The time line over the bar."""
-    ran = 100.0 * float(f["last"]) / float(f["end"])
-    return (
-        f'<div class="time"><div class="ran" style="background-size:{ran:.2f}% 100%"></div>'
-        f'<svg aria-hidden="true"><path d=""></path></svg><input type="range" class="pmdviz-time" min="0" step="1" '
-        f'max="{f["end"]}" value="{f["at"]}" aria-label="{str(f["counts"]).capitalize()}" '
-        f'aria-valuetext="{f["place"]}"></div>'
-    )
-
-
-def branch_html(f: Mapping[str, Value]) -> str:
-    """What can be done with a branch."""
-    hidden = {act: "" if f["branch"] == (act != "what_if") else " hidden" for act in BRANCH_BUTTONS}
+def status_html(words: str) -> str:
+    """The status panel before its first fields, which the script writes into it."""
     buttons = "".join(
-        f'<button type="button" data-act="{act}" title="{about}"{hidden[act]}>{label}</button>'
+        f'<button type="button" data-act="{act}" title="{about}" hidden>{label}</button>'
         for act, (label, about) in BRANCH_BUTTONS.items()
     )
-    return f'<div class="past" role="group" aria-label="Branch">{buttons}</div>'
+    return (
+        f'<div class="grid timed"><div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
+        f'aria-valuemax="100" aria-valuenow="0" aria-valuetext="{words}"><div class="fill" style="width:0"></div></div>'
+        f'<div class="time"><div class="ran" style="background-size:0 100%"></div><svg aria-hidden="true"><path d="">'
+        f'</path></svg><input type="range" class="pmdviz-time" min="0" step="1" max="1" value="0" '
+        f'aria-label="Iteration"></div><div class="pmdviz-status" role="status" aria-live="off">{words}</div>'
+        f'<div class="passes"></div><div class="step"></div><div class="more"></div>'
+        f'<div class="past" role="group" aria-label="Branch">{buttons}</div></div>'
+    )
 
 
 START = "Press Play. {}"
@@ -132,28 +125,10 @@ def status_fields(snapshot: Snapshot, extra: str = "", playing: bool = False, un
     }
 
 
-def waiting_fields(words: str, share: float | None = None) -> dict[str, Value]:
-    """The status panel before the first frame: a progress line."""
-    empty = dict.fromkeys(("passes", "step", "more"), "")
-    return {**empty, "share": 100.0 * (share or 0.0), "of": words, "pmdviz-status": words, "live": "polite"}
-
-
-def fields_html(fields: Mapping[str, Value]) -> str:
-    """The status panel as HTML."""
-    f = {name: html.escape(value) if isinstance(value, str) else value for name, value in fields.items()}
-    if f["live"] != "off":
-        f |= {name: wording.marked(str(f[name])) for name in ("pmdviz-status", "step", "more")}
-    timed = "last" in f
-    filled = 100.0 * float(f["at"]) / float(f["end"]) if timed else f["share"]
-    return (
-        f'<div class="grid{" timed" if timed else ""}">'
-        f'<div class="bar" role="progressbar" aria-label="Budget of data" aria-valuemin="0" '
-        f'aria-valuemax="100" aria-valuenow="{f["share"]:.0f}" aria-valuetext="{f["of"]}">'
-        f'<div class="fill" style="width:{filled:.2f}%"></div></div>{time_line_html(f) if timed else ""}'
-        f'<div class="pmdviz-status" role="status" aria-live="{f["live"]}">{f["pmdviz-status"]}</div>'
-        f'<div class="passes">{f["passes"]}</div><div class="step">{f["step"]}</div>'
-        f'<div class="more">{f["more"]}</div>{branch_html(f) if timed else ""}</div>'
-    )
+def waiting_fields(words: str) -> Fields:
+    """The status panel before the first frame: a line of words."""
+    empty: Fields = {**past_fields(0, 0, 1), **dict.fromkeys(("passes", "step", "more"), "")}
+    return {**empty, "share": 0.0, "of": words, "pmdviz-status": words, "live": "polite"}
 
 
 # The verdict: one sentence on the result of a run, or on the effect of a change, with Undo and Why.
@@ -289,12 +264,11 @@ class Verdict:
         self.say(" ".join(map(whole_sentence, filter(None, parts))) or ("" if snapshot.frame.iteration else start))
         seen = {self.undo: can_undo or bool(self._fall), self.why: at_rest or bool(self._fall)}
         for button, on in seen.items():
-            if button.visible != on:  # Panel takes a while also for the same value
-                button.visible = on
+            update(button, visible=on)
 
     def say(self, words: str) -> None:
         """Put words there."""
-        set_words(self.said, f'<div role="status">{html.escape(words)}</div>')
+        update(self.said, object=f'<div role="status">{html.escape(words)}</div>')
 
     def turned(self, name: str) -> None:
         """A person has turned a setting: a rise of the distance is its effect."""

@@ -12,7 +12,7 @@ import param
 from bokeh.model import Model
 from panel.custom import JSComponent
 
-from pmdviz.errors import InputError, failed_step_words
+from pmdviz.errors import InputError
 from pmdviz.files import Json
 from pmdviz.knobs import Knobs, KnobSpec, Value
 from pmdviz.lab import css
@@ -20,7 +20,6 @@ from pmdviz.lab.loop.limits import capped
 from pmdviz.lab.loop.live import PACES, SLOW, Pace, menu
 from pmdviz.lab.panel_internals import handed, set_directly, soon
 from pmdviz.scenes.words import duration, short
-from pmdviz.targets import Target
 
 Turn = Callable[[str, Value], None]  # hears of a knob and its new value
 Chosen = TypeVar("Chosen")
@@ -54,8 +53,8 @@ class PlaybackBar:
         low: Collection[str] = (),
     ) -> None:
         self._low = low
-        self._playing = self._over = self._closed = self._held = False
-        self._standing = (False, False, True, False)  # what `enable` was told last
+        names = "playing", "ready", "done", "at_start", "ended", "closed", "held"
+        self._now = {**dict.fromkeys(names, False), "at_start": True}  # what `tell` was told last
         self._more, self._act, self._paces = dict(more or {}), act, menu(count)  # in the small menu too, for a phone
         self.buttons = {label: self._button(label, name) for label, name in buttons.items()}
         self.menu = Menu("⋯", self._chosen, about="More ways to play", css_classes=["pmdviz-more"])
@@ -66,35 +65,37 @@ class PlaybackBar:
         self.room = pn.Column(css_classes=["pmdviz-room"], **WIDE)
         look = {"css_classes": ["pmdviz-transport"], "stylesheets": [css.TRANSPORT], **WIDE}
         self.view = pn.Row(*self.buttons.values(), self.room, self.speed, self.menu, **look)
-        self.enable(ready=False, done=False)
+        self._show()
 
     def _button(self, label: str, name: str) -> pn.widgets.Button:
         look: dict[str, Json] = {"color": "primary", "variant": "solid"} if label == "Play" else {"color": "default"}
         look |= {"stylesheets": [css.BUTTON], "css_classes": ["pmdviz-button", f"pmdviz-{label.lower()}"], **WIDE}
         return small_button(label, lambda: self._act(name), **look)
 
-    def playing(self, on: bool) -> None:
-        """The large button says what a press would do."""
-        self._playing = on
-        over = self._over and not self._more  # where no menu has it
-        label = "Pause" if on and not self._held else "Replay" if over else "Play"
-        if self.buttons["Play"].label != label:
-            self.buttons["Play"].label = label
+    def tell(self, **now: bool) -> None:
+        """How the run stands, as far as that may have changed; costs nothing where it has not.
 
-    def enable(self, ready: bool, done: bool, at_start: bool = True, ended: bool = False) -> None:
-        """Which buttons make sense now: Continue only when the budget is used up and the method could go on."""
-        self._standing = ready, done, at_start, ended
-        self._over = done and not at_start
-        self.playing(self._playing)
-        dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not done or at_start or ended}
-        dead |= {label: True for label in STEPS if self._closed or self._held}
-        closed = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
+        `playing`; `ready`: there is a picture; `done`: the budget is used up; `at_start`; `ended`: the method could not
+        go on. No step can be made while it is `closed`, since a lesson asks first, or `held`, since it waits for its
+        kernels: then Play says Play.
+        """
+        if not now.items() <= self._now.items():
+            self._now |= now
+            self._show()
+
+    def _show(self) -> None:
+        """What the large button would do, and which buttons make sense: Continue only where it could go on."""
+        playing, ready, done, at_start, ended, closed, held = self._now.values()
+        over = done and not at_start
+        label = "Pause" if playing and not held else "Replay" if over and not self._more else "Play"
+        update(self.buttons["Play"], label=label)
+        dead = {"Step": done, "Back": at_start, "Play": done and at_start, "Continue": not over or ended}
+        dead |= dict.fromkeys(STEPS, True) if closed or held else {}
+        shut = {label: not ready or dead.get(label, False) for label in (*self.buttons, *self._more)}
         for label, button in self.buttons.items():
-            if button.disabled != closed[label]:
-                button.disabled = closed[label]
-        self._offered = {label for label, shut in closed.items() if not shut}
+            update(button, disabled=shut[label])
         paces = [(f"pace {name}", label, True, False) for label, name in self._paces.items()]
-        acts = [(act, label, label in self._offered, label in self._low) for label, act in self._more.items()]
+        acts = [(act, label, not shut[label], label in self._low) for label, act in self._more.items()]
         self.menu.offer([*acts, *paces])
 
     def _chosen(self, entry: str) -> None:
@@ -103,22 +104,6 @@ class PlaybackBar:
             self.speed.value = entry.removeprefix("pace ")
         else:
             self._act(entry)
-
-    def close(self, on: bool) -> None:
-        """Whether no step is to be made for now: a lesson asks first."""
-        if on != self._closed:
-            self._closed = on
-            self.enable(*self._standing)
-
-    def hold(self, on: bool) -> None:
-        """Whether the run waits for its kernels: until they are there Play says Play, and no step can be made."""
-        if on != self._held:
-            self._held = on
-            self.enable(*self._standing)
-
-    def offers(self, label: str) -> bool:
-        """Whether the button or entry of that label can be pressed."""
-        return label in self._offered
 
 
 # Small parts of which panels are made. Buttons are at least 40 px high in the playback bar, 32 px elsewhere.
@@ -167,10 +152,11 @@ def folded(title: str, *parts: pn.viewable.Viewable, build: Callable[[], None] |
     return made
 
 
-def set_value(widget: pn.widgets.Widget, value: Value | Target | None) -> None:
-    """Have a widget show a value; costs nothing where it does."""
-    if widget.value != value:
-        widget.value = value
+def update(part: pn.viewable.Viewable | Model, **values: Any) -> None:
+    """Set what differs: Panel takes a while also for the same value."""
+    for name, value in values.items():
+        if getattr(part, name) != value:
+            setattr(part, name, value)
 
 
 def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen | None = None) -> None:
@@ -182,18 +168,6 @@ def offer(menu: pn.widgets.Select, options: Mapping[str, Chosen], value: Chosen 
             menu.param.update(options=options, value=shown)
 
 
-def set_words(pane: pn.pane.HTML, words: str) -> None:
-    """Have a pane show HTML; costs nothing where it does."""
-    if pane.object != words:
-        pane.object = words
-
-
-def set_classes(part: pn.viewable.Viewable | Model, *classes: str) -> None:
-    """Have something have these classes; costs nothing where it has."""
-    if part.css_classes != [*classes]:
-        part.css_classes = [*classes]
-
-
 def spoken(words: str, name: str = "") -> str:
     """HTML that a screen reader says when it changes; "" for no words. `name` is its class."""
     return f'<span role="status" class="{name}">{html.escape(words)}</span>' if words else ""
@@ -201,7 +175,7 @@ def spoken(words: str, name: str = "") -> str:
 
 def say(pane: pn.pane.HTML, words: str) -> None:
     """Have a pane say words, which a screen reader says too; costs nothing where it does."""
-    set_words(pane, spoken(words))
+    update(pane, object=spoken(words))
 
 
 class Component(JSComponent):
@@ -237,8 +211,7 @@ class Menu(Component):
 
     def offer(self, entries: Iterable[tuple[str, str, bool, bool]]) -> None:
         """The entries as they are now; costs nothing where they stay the same."""
-        if (now := [list(entry) for entry in entries]) != self.entries:
-            self.entries = now
+        update(self, entries=[list(entry) for entry in entries])
 
 
 # Controls generated from knob declarations: one form, in it a knob for each of them.
@@ -382,7 +355,7 @@ class KnobForm(Component):
     def __init__(self, turn: Turn | None = None, **params: Any) -> None:
         self.controls: dict[str, KnobControl] = {}
         self._turn, self._quiet = turn, False
-        self._made: type[Knobs] | None = None
+        self._made: tuple[type[Knobs], list[str]] | None = None  # the set, and those that have a control
         self.hidden: frozenset[str] = frozenset()  # knobs that a link leaves out
         super().__init__(self._receive, **params)
 
@@ -390,20 +363,6 @@ class KnobForm(Component):
         """Input from the browser, with the name of the knob."""
         if data.get("name") in [*self.controls]:
             self.controls[str(data["name"])].receive(data)
-
-    def show_all(
-        self,
-        values: Knobs,
-        defaults: Mapping[str, Value],
-        pending: Mapping[str, str] = NONE,
-        idle: frozenset[str] = frozenset(),
-        turn: Turn | None = None,
-    ) -> None:
-        """Show all knobs of a set, which may be another than before; `turn` turns them where it is given."""
-        if self._made is not (kind := type(values)):
-            self._made = kind
-            self.build({name: capped(spec, kind) for name, spec in kind.specs().items()}, defaults, turn)
-        self.show(values, defaults, pending, idle)
 
     def build(self, specs: Mapping[str, KnobSpec], defaults: Mapping[str, Value], turn: Turn | None = None) -> None:
         """Make a control for each declaration, from now on turned by `turn` if it is given."""
@@ -418,9 +377,17 @@ class KnobForm(Component):
         defaults: Mapping[str, Value],
         pending: Mapping[str, str] = NONE,
         idle: frozenset[str] = frozenset(),
+        turn: Turn | None = None,
+        names: Iterable[str] | None = None,
     ) -> None:
-        """Show the knobs in force; those that do nothing, with these values or here (`idle`), are not shown at all."""
-        plain, specs = values.as_dict(), values.specs()
+        """Show the knobs in force, perhaps of another set, from now on turned by `turn`; with `names` these alone.
+
+        Those that do nothing, with these values or here (`idle`), are not shown at all.
+        """
+        plain, specs, kind = values.as_dict(), values.specs(), type(values)
+        if self._made != (made := (kind, [*(specs if names is None else names)])):
+            self._made = made
+            self.build({name: capped(specs[name], kind) for name in made[1]}, defaults, turn)
         self._quiet = True
         for name, control in self.controls.items():
             spec = specs[name]
@@ -464,13 +431,11 @@ class Card:
 
     def reveal(self) -> None:
         """Show it."""
-        if not self.shown:
-            self.view.styles = SHOWN
+        update(self.view, styles=SHOWN)
 
     def hide(self) -> None:
         """Take it away."""
-        if self.shown:
-            self.view.styles = HIDDEN
+        update(self.view, styles=HIDDEN)
 
 
 class SheetHead(Component):
@@ -555,35 +520,20 @@ class Busy(Card):
         self.button.label, self.button.disabled = "Cancelling …", True
 
 
-# A sentence over the traces that a person closes: a link that could not be read, a picture unlike the shared one.
+# A sentence over the pictures: a link that could not be read, a picture unlike the shared one, or a failed step.
+
+STOPPED = "<b>The run stopped.</b> The last good frame is still shown. "
 
 
 class Notice(Card):
-    """One sentence and Close."""
+    """One sentence, and buttons with what they do; without any Close."""
 
-    def __init__(self) -> None:
+    def __init__(self, name: str, stylesheet: str, acts: Mapping[str, Callable[[], None]] | None = None) -> None:
         self.text = text(stylesheets=[])
-        super().__init__("pmdviz-notice", css.BUSY, self.text, small_button("Close", self.hide))
+        buttons = [small_button(label, act) for label, act in (acts or {"Close": self.hide}).items()]
+        super().__init__(name, stylesheet, self.text, pn.Row(*buttons, margin=0))
 
-    def say(self, sentence: str) -> None:
+    def say(self, sentence: str, before: str = "") -> None:
         """Show the sentence; it is text, never markup."""
-        self.text.object = f'<div role="alert">{html.escape(sentence)}</div>'
-        self.reveal()
-
-
-# What a person sees when a step failed: the sentence next to the stage, with three ways out.
-
-
-class Trouble(Card):
-    """A card over the stage, hidden while all is well."""
-
-    def __init__(self, retry: Callable[[], None], restart: Callable[[], None], copy: Callable[[], None]) -> None:
-        self.text, acts = text(stylesheets=[]), {"Retry": retry, "Restart": restart, "Copy recipe": copy}
-        buttons = pn.Row(*(small_button(label, act) for label, act in acts.items()), margin=0)
-        super().__init__("pmdviz-trouble", css.TROUBLE, self.text, buttons)
-
-    def show(self, error: Exception) -> None:
-        """Say what went wrong."""
-        words = f"<b>The run stopped.</b> The last good frame is still shown. {html.escape(failed_step_words(error))}"
-        self.text.object = f'<div role="alert">{words}</div>'
+        self.text.object = f'<div role="alert">{before}{html.escape(sentence)}</div>'
         self.reveal()

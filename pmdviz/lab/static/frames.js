@@ -132,6 +132,7 @@ function show_time(root, w) {
   if (!input.pmdviz) listen(root, input)
   if (time.asked === w.at || performance.now() > time.until) time.asked = null
   put_attribute(input, "max", w.end)
+  put_attribute(input, "aria-label", w.counts[0].toUpperCase() + w.counts.slice(1))
   if (!time.held && time.asked === null) {
     input.value = w.at
     input.setAttribute("value", w.at)  // what the panel is rendered again from
@@ -148,9 +149,11 @@ const seen = a.seen ??= {}  // a search through all views costs more than the wo
 if (!seen.root?.isConnected) {
   seen.root = Bokeh.index.find_one(status)?.shadow_el
   seen.picture = Bokeh.index.find_one(figure)?.canvas_view.events_el
+  seen.words = ""
 }
 const root = seen.root
-if (root && a.words) {
+if (root && a.words !== seen.words) {
+  seen.words = a.words
   const w = JSON.parse(a.words)
   // While it plays the words are plain: a button among numbers that change would move at every frame.
   const put = (name, text) => {
@@ -168,9 +171,8 @@ if (root && a.words) {
     picture.dataset.now = w["pmdviz-status"]
     picture.setAttribute("aria-label", [picture.dataset.what, w["pmdviz-status"]].filter(Boolean).join(". "))
   }
-  const filled = w.last === undefined ? w.share : 100 * w.at / w.end
-  root.querySelector(".fill").style.width = filled.toFixed(2) + "%"
-  if (w.last !== undefined) show_time(root, w)
+  root.querySelector(".fill").style.width = (100 * w.at / w.end).toFixed(2) + "%"
+  show_time(root, w)
   status.setv({text: root.querySelector(".grid").outerHTML}, {sync: false, silent: true})
 }
 // == copy

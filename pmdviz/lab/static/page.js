@@ -187,7 +187,8 @@ export function render({ model }) {
 }
 // == number: The large number follows the words of the status; nothing of it goes back to the server.
 const root = Bokeh.index.find_one(number)?.shadow_el
-if (root) {
+if (root && a.words && a.numbered !== a.words) {
+  a.numbered = a.words
   const shown = JSON.parse(a.words)
   for (const name of ["value", "floor"]) {
     const part = root.querySelector("." + name), words = shown[name] ?? ""
