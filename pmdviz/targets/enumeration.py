@@ -11,7 +11,7 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
-from pmdviz.targets.exact import Normalised
+from pmdviz.targets.exact import Normalised, probabilities
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Enumeration(Normalised):
 
     def __init__(self, space: Discrete, log_p: Callable[[Array], Array]) -> None:
         self._space, self._log_p = space, log_p
-        self.probabilities, self.log_z = _shares(np.concatenate([log_p(states) for states in _blocks(space)]))
+        self.probabilities, self.log_z = probabilities(np.concatenate([log_p(states) for states in _blocks(space)]))
         cuts = range(BLOCK, space.num_states, BLOCK)
         parts = list(zip(_blocks(space), np.split(self.probabilities, cuts), strict=True))
         self.mean = sum((p[:, None] * states).sum(axis=0) for states, p in parts)
@@ -37,13 +37,6 @@ class Enumeration(Normalised):
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return states_of(self._space, rng.choice(len(self.probabilities), size=n, p=self.probabilities))
-
-
-def _shares(log_p: Array) -> tuple[Array, float]:
-    """Probabilities (k,) of unnormalised log ones, and the log of their normaliser."""
-    peak = log_p.max()
-    mass = np.exp(log_p - peak)
-    return mass / mass.sum(), float(peak + np.log(mass.sum()))
 
 
 def states_of(space: Discrete, numbers: Array) -> Array:
@@ -79,7 +72,7 @@ class HiddenEnumeration(Normalised):
         states = states_of(units, np.arange(units.num_states))
         fields = visible + np.einsum("sk,ik->si", states, weights)
         flat = np.einsum("sk,k->s", states, hidden) + log_2_cosh(fields).sum(axis=1)
-        self._probabilities, self.log_z = _shares(flat)
+        self._probabilities, self.log_z = probabilities(flat)
         self._means, self._log_p = np.tanh(fields), log_p
         self.mean = np.einsum("s,si->i", self._probabilities, self._means)
         centred = self._means - self.mean
