@@ -101,7 +101,7 @@ class Target(Generic[Own]):
     test_data: Array | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
     intercept: int = 0  # 1 where a row begins with a 1 before its inputs
-    table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
+    table: ClassVar[TableForm | None] = None  # the `form` of its options; None: it takes no table of a person's own
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
     # Whether predictions are averaged over the particles themselves: a function far from linear in theta is blurred by
     # the kernels around them, the more the more coordinates there are.
@@ -124,6 +124,7 @@ class Target(Generic[Own]):
             REGISTERED[cls.name] = cls
             if own := named_after(cls, "Options"):
                 cls.Options = own
+            cls.table = getattr(cls.Options, "form", None)
             cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Raw) -> None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -399,6 +399,7 @@ class TargetOptions(Knobs):
     """
 
     restarts = True
+    form: ClassVar[TableForm]  # what a person's own table must be, where there is a knob `data`
 
 
 ONLY_SIMULATED = "data", SIMULATED  # `only_if` of an option that matters to simulated data alone

@@ -128,7 +128,6 @@ REPEATS = 20  # sequential draws of a document's topics, over which its likeliho
 MOST_NUMBERS = 2_000_000  # K W
 SOURCES = {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"}
 OF_COUNTS = "A column for each word, a row for each document: how often it has that word."
-TABLE = options.TableForm(OF_COUNTS, least=2, most=options.ANY, held_out=1, as_given=True)
 
 
 def seeds_of(rng: Rng, *shape: int) -> Array:
@@ -151,6 +150,7 @@ class TopicsOptions(options.DataOptions):
     beta: Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.
     """
 
+    form = options.TableForm(OF_COUNTS, least=2, most=options.ANY, held_out=1, as_given=True)
     data = options.data_source(SOURCES)
     num_topics = Whole(10, (1, 200), label="Topics K")
     num_data = Whole(1000, (1, 200_000), (1, 5000), "Documents D", log=True, default_by=("data", {"reuters": 300}))
@@ -180,7 +180,6 @@ class Topics(Target[TopicsOptions]):
     name = "topics"
     kernel_groups = ("topics",)
     declared = frozenset({"predictive", "conditional_family", "documents"})
-    table = TABLE
     predicts = "words"
 
     def build(self) -> None:
@@ -189,7 +188,7 @@ class Topics(Target[TopicsOptions]):
         rng = np.random.default_rng(o.data_seed)
         self.true_topics = self._true(rng)
         if self.true_topics is None:
-            self.corpus = read(rng, o.data, TABLE, o.num_data)
+            self.corpus = read(rng, o.data, o.form, o.num_data)
         else:
             self.corpus = drawn(rng, self.true_topics, o.alpha, o.num_data, o.length)
         self.data, self.test_data = self.corpus.train, self.corpus.test
