@@ -143,9 +143,7 @@ class Formula:
 
     def value(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,); NaN where it is undefined."""
-        columns = {name: Dual(column, (None,) * self.dim) for name, column in self._columns(points)}
-        with np.errstate(all="ignore"):
-            return _computed(self.tree, columns, self.dim).value + np.zeros(len(points))
+        return self._walked(points, 0).value + np.zeros(len(points))
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, d)."""
@@ -153,18 +151,18 @@ class Formula:
 
     def value_and_gradient(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m, d) -> (m,) and (m, d), in one walk."""
-        ones, zeros = np.ones(len(points)), np.zeros(len(points))
+        found, zeros = self._walked(points, self.dim), np.zeros(len(points))
+        return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
+
+    def _walked(self, points: np.ndarray, slopes: int) -> Dual:
+        """With the derivatives by the first coordinates, so many of them."""
+        points, ones = np.asarray(points, dtype=float), np.ones(len(points))
         columns = {
-            name: Dual(column, tuple(ones if j == k else None for j in range(self.dim)))
-            for k, (name, column) in enumerate(self._columns(points))
+            name: Dual(points[:, k], tuple(ones if j == k else None for j in range(slopes)))
+            for k, name in enumerate(COORDINATES[: self.dim])
         }
         with np.errstate(all="ignore"):
-            found = _computed(self.tree, columns, self.dim)
-            return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
-
-    def _columns(self, points: np.ndarray) -> list[tuple[str, np.ndarray]]:
-        points = np.asarray(points, dtype=float)
-        return [(name, points[:, k]) for k, name in enumerate(COORDINATES[: self.dim])]
+            return _computed(self.tree, columns, slopes)
 
 
 def _at(offset: int | None) -> str:
@@ -240,19 +238,19 @@ def _refused(node: ast.expr, text: str, why: str) -> InputError:
     return InputError(f"{shown(part)}{_at(node.col_offset + 1)}, {why}")
 
 
-def _computed(node: ast.expr, columns: dict[str, Dual], dim: int) -> Dual:
+def _computed(node: ast.expr, columns: dict[str, Dual], slopes: int) -> Dual:
     match node:
         case ast.Constant(value=int() | float() as value):
-            return Dual(np.float64(value), (None,) * dim)
+            return Dual(np.float64(value), (None,) * slopes)
         case ast.Name(id=name):
-            return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * dim)
+            return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * slopes)
         case ast.UnaryOp(op=op, operand=operand):
-            inner = _computed(operand, columns, dim)
+            inner = _computed(operand, columns, slopes)
             return inner if isinstance(op, ast.UAdd) else _chained(NEGATIVE, [inner])
         case ast.BinOp(op=op, left=left, right=right):
-            return _chained(OPERATORS[type(op)], [_computed(left, columns, dim), _computed(right, columns, dim)])
+            return _chained(OPERATORS[type(op)], [_computed(left, columns, slopes), _computed(right, columns, slopes)])
         case ast.Call(func=ast.Name(id=name), args=args):
-            return _chained(FUNCTIONS[name], [_computed(each, columns, dim) for each in args])
+            return _chained(FUNCTIONS[name], [_computed(each, columns, slopes) for each in args])
     raise AssertionError(f"checked before: {ast.dump(node)}")
 
 
