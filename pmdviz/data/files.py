@@ -245,14 +245,11 @@ def tokens_beside(path: Path) -> tuple[str, ...]:
 
 
 FORMATS: dict[str, Reader] = {
-    ".csv": _text_formats,
-    ".tsv": _text_formats,
-    ".txt": _text_formats,
-    ".dat": _text_formats,
-    ".data": _text_formats,  # as the UCI repository calls them
+    **dict.fromkeys(
+        (".csv", ".tsv", ".txt", ".dat", ".data"), _text_formats
+    ),  # the last: as UCI's repository calls them
     ".npy": partial(np.load, mmap_mode="r", allow_pickle=False),
-    ".libsvm": _libsvm,
-    ".svm": _libsvm,
+    **dict.fromkeys((".libsvm", ".svm"), _libsvm),
     ".ldac": parse_ldac,
     BATCH: _batch,
     IDX: _idx,

@@ -120,12 +120,8 @@ def local_scale(d: int) -> float:
     return float(np.interp(np.log(d), np.log(known), [LOCAL_SCALE[k] for k in known]))
 
 
-RULES: dict[str, Callable[..., Array]] = {
-    "isotropic": isotropic,
-    "median": median,
-    "covariance": covariance,
-    "local": local,
-}
+EVERY: tuple[Callable[..., Array], ...] = (isotropic, median, covariance, local)
+RULES = {rule.__name__: rule for rule in EVERY}
 
 
 # The density of the shaped kernel: in every cluster kernels of its shape, which leave its mean and covariance alone.
