@@ -122,7 +122,6 @@ class Formula:
         if len(text) > LONGEST:
             raise InputError(f"a formula has at most {LONGEST} characters, written with * and **; this one {len(text)}")
         object.__setattr__(self, "text", text)
-        _check_numbers(self.text)
         _check(self.tree, self.text, 0)
 
     @cached_property
@@ -178,23 +177,19 @@ def _check_characters(text: str) -> None:
 
 def _with_product(found: re.Match[str]) -> str:
     """A number before a name or a bracket times it: 3y is 3 * y. Raises InputError for 1/2x, which has two readings."""
-    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :].lstrip()
+    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :]
+    number = found[0][0] in ".0123456789"
+    if number and re.match(r"[_.]|[eE]\b", after):  # Python would read 1_000
+        words = f"{shown(found[0] + after[:1])}{_at(found.start() + 1)}, is not a number; write a product as 2 * x"
+        raise InputError(words)
+    after = after.lstrip()
     follows = after[:1] == "(" or (after[:1].isalpha() and not re.match(r"[eE]\b", after))  # 1e wants its exponent
-    if found[0][0] not in ".0123456789" or not follows:
+    if not number or not follows:
         return found[0]
     if before.endswith("/"):
         words = f"{shown(found[0] + after[:1])}{_at(found.start() + 1)}, may be below the line or not: use brackets"
         raise InputError(words)
     return f"{found[0]} * " if found.string[found.end()] != " " else f"{found[0]} *"
-
-
-def _check_numbers(text: str) -> None:
-    """Refuse 1._x; Python would read 0x1, 1_000 and 1j, and warn of 1if."""
-    for found in TOKENS.finditer(text):
-        after = text[found.end() : found.end() + 1]
-        if found[0][0] in ".0123456789" and (after.isalnum() or after in {"_", "."}):
-            words = f"{shown(found[0] + after)}{_at(found.start() + 1)}, is not a number; write a product as 2 * x"
-            raise InputError(words)
 
 
 def _check(node: ast.expr, text: str, depth: int) -> None:
