@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,19 +102,13 @@ class CustomTarget(InBlocks, Target[Knobs]):
         reference_draws: Array | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
-        self._functions: dict[str, Callable[..., ArrayLike] | None] = {
-            "log_prior": log_prior,
-            "log_likelihood": log_likelihood,
-            "sample_prior": sample_prior,
-            "grad_log_prior": grad_log_prior,
-            "grad_log_likelihood": grad_log_likelihood,
-            "gibbs_sweep": gibbs_sweep,
-        }
-        for role in ("log_prior", "log_likelihood", "sample_prior"):
-            if not callable(self._functions[role]):
-                raise InputError(f"{role} must be a function; got {shown(self._functions[role])}")
-        for role in ("grad_log_prior", "grad_log_likelihood", "gibbs_sweep"):
-            check_function(role, self._functions[role])
+        needed = {"log_prior": log_prior, "log_likelihood": log_likelihood, "sample_prior": sample_prior}
+        gradients = {"grad_log_prior": grad_log_prior, "grad_log_likelihood": grad_log_likelihood}
+        self._functions: dict[str, Any] = {**needed, **gradients, "gibbs_sweep": gibbs_sweep}
+        for role, function in self._functions.items():
+            if role in needed and not callable(function):
+                raise InputError(f"{role} must be a function; got {shown(function)}")
+            check_function(role, function)
         gradient = grad_log_prior is not None and grad_log_likelihood is not None
         real = space is None or isinstance(space, Reals)
         offered = {"gradient": gradient, "blocks": gradient and real, "conditionals": gibbs_sweep is not None}
@@ -237,11 +232,11 @@ class CustomTarget(InBlocks, Target[Knobs]):
             bad = theta[~np.isfinite(prior)][0]
             raise InputError(f"log_prior must be finite at the prior's draws; it gave {prior.min()} at theta = {bad}")
         whole = self.log_likelihood(theta, self.data_rows)
-        if np.isnan(whole).any() or (whole == np.inf).any():
-            bad = theta[np.isnan(whole) | (whole == np.inf)][0]
+        wrong = np.isnan(whole) | (whole == np.inf)
+        if wrong.any():
             row = first_nan(self.data_rows)
             why = f": data hold NaN in {row}; leave such rows out, or handle them in log_likelihood" if row else ""
-            value = whole[np.isnan(whole) | (whole == np.inf)][0]
+            bad, value = theta[wrong][0], whole[wrong][0]
             raise InputError(f"log_likelihood must be a number or -inf; it gave {value} at theta = {bad}{why}")
         self._find_precision(theta, whole)
         self._check_additivity(theta, whole)
