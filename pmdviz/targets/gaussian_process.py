@@ -57,7 +57,6 @@ class GaussianProcess(GaussianPrior[Sparse]):
     `approximation` and `noise_variance`.
     """
 
-    declared = frozenset({"predictive", "conditional_family", "inducing_inputs"})
     predicts = "number"
 
     def _place(self, points: Array, kernel_width: float) -> None:
@@ -240,19 +239,16 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
         """Draw inputs and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         if o.data == options.SIMULATED:
-            self._draw(np.random.default_rng(o.data_seed))
+            rng = np.random.default_rng(o.data_seed)
+            x, at = rng.uniform(-HALF, HALF, o.num_data), np.linspace(-HALF, HALF, NUM_TEST)
+            self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
+            self.test_data, ends = np.column_stack([at, truth(at)]), (-HALF, HALF)
         else:
             self.data, self.test_data = options.divided_table(o.data, o.form, o.num_data, o.data_seed)
-            x, self.input_names = self.data_rows[:, 0], options.names_of_inputs(o.data, o.form, 1)
-            self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
-
-    def _draw(self, rng: Rng) -> None:
-        o = self.options
-        x = rng.uniform(-HALF, HALF, o.num_data)
-        self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
-        at = np.linspace(-HALF, HALF, NUM_TEST)
-        self.test_data = np.column_stack([at, truth(at)])
-        self._place(np.linspace(-HALF, HALF, o.dim)[:, None], o.width * median_distance(x[:, None]))
+            self.input_names = options.names_of_inputs(o.data, o.form, 1)
+            x = self.data_rows[:, 0]
+            ends = x.min(), x.max()
+        self._place(np.linspace(*ends, o.dim)[:, None], o.width * median_distance(x[:, None]))
 
     def true_function(self, inputs: Array) -> Array:
         """The function that the data were drawn around, at inputs (n, 1); NaN of a person's table."""
@@ -303,8 +299,9 @@ class SongYears(GaussianProcess[SongYearsOptions]):
         if o.data == options.SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, SONG_YEARS_NUM_TEST)
         else:
-            table = options.at_least_two(o.data, options.rows_of(o.data, o.form).rows)
-            rows, held_out = _split(rng, _scaled(table, o.data), o)
+            table = _scaled(options.at_least_two(o.data, options.rows_of(o.data, o.form).rows), o.data)
+            parts = options.divided(rng, len(table), o.num_data, o.data, SONG_YEARS_NUM_TEST)
+            rows, held_out = (table[part] for part in parts)
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
         chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]
@@ -314,12 +311,6 @@ class SongYears(GaussianProcess[SongYearsOptions]):
 def _scaled(table: Array, source: str) -> Array:
     """Of a table as wide as the songs' the year is the first column; of another one the outcome is the last."""
     return scaled_rows(table) if 2 <= table.shape[1] <= FEATURES else scaled_songs(table, source)
-
-
-def _split(rng: Rng, table: Array, o: SongYearsOptions) -> tuple[Array, Array]:
-    options.check_most("num_data", o.num_data, len(table) - 1, o.data, options.HELD_OUT)
-    order = rng.permutation(len(table))
-    return table[order[: o.num_data]], table[order[o.num_data :][:SONG_YEARS_NUM_TEST]]
 
 
 # The hyperparameters of a Gaussian process classifier: their posterior can be evaluated, but has no gradient here.
@@ -379,7 +370,6 @@ class GPClassification(GaussianPrior[GPClassificationOptions]):
 
     name = "gp_classification" if find_spec("sklearn") else ""
     kernel_groups = ("gp_classification",)
-    declared = frozenset()
 
     def build(self) -> None:
         """Draw the rows from `default_rng(target_seed)` alone."""

@@ -67,7 +67,6 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
         likelihoods.logistic_grad_log_likelihood,
         likelihoods.LogisticModel,
     )
-    declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts, intercept = "class", 1
 
     def build(self) -> None:
@@ -196,7 +195,6 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
     """
 
     name = "softmax"
-    declared = frozenset({"gradient", "simulation", "predictive"})
     predicts = "classes"
 
     def build(self) -> None:

@@ -57,7 +57,7 @@ class Mixture(CompiledLikelihood[MixtureOptions]):
     name = "mixture"
     kernel_groups = ("mixture",)
     compiled = mixture.mixture_log_likelihood, mixture.mixture_grad_log_likelihood, mixture.mixture_model
-    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -138,7 +138,6 @@ class Gmm(InBlocks, WithoutData[GmmOptions]):
 
     name = "gmm"
     kernel_groups = ("gaussian_mixture",)
-    declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
         """Draw means and weights from `default_rng(target_seed)` alone."""
@@ -192,7 +191,7 @@ class WarpedGmmOptions(options.StartOptions):
 
     curvature = Real(0.5, (-2, 2), label="Curvature c", unit="1 / units of x")
     variance = Real(0.3, (0.05, 2), log=True, label="Variance v", unit="(units of x)²")
-    q0_mean, q0_sd = options.Q0_MEAN, options.q0_sd(1.73)
+    q0_mean, q0_sd = options.Q0_MEAN, options.Q0_SD.at(1.73)
 
 
 class WarpedGmm(WithoutData[WarpedGmmOptions]):
@@ -306,7 +305,6 @@ class Rbm(WithoutData[RbmOptions]):
 
     name = "rbm"
     kernel_groups = ("boltzmann", "gaussian_mixture")
-    declared = frozenset({"gradient", "conditionals"})
 
     def build(self) -> None:
         """Draw B, b and c from `default_rng(target_seed)` alone."""

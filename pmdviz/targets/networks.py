@@ -57,7 +57,6 @@ class BinaryNet(FairSigns[BinaryNetOptions]):
     """
 
     name = "binary_net" if find_spec("sklearn") else ""
-    declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
 
     def build(self) -> None:
@@ -178,7 +177,7 @@ class RegressionNet(Target[RegressionNetOptions]):
 
     name = "regression_net"
     kernel_groups = ("regression_net",)
-    declared = frozenset({"gradient", "predictive", "latent_scales"})
+    predicts = "number"  # or a class
     by_points = True
     noise_prior: InverseGamma | None  # None without a noise variance, as in classification
 

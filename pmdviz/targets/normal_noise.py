@@ -59,7 +59,7 @@ class Banana(CompiledLikelihood[BananaOptions]):
     name = "banana"
     kernel_groups = ("banana",)
     compiled = likelihoods.banana_log_likelihood, likelihoods.banana_grad_log_likelihood, likelihoods.BananaModel
-    declared = frozenset({"gradient", "row_density"})
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -131,7 +131,7 @@ class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
     name = "bimodal1d"
     kernel_groups = ("bimodal",)
     compiled = likelihoods.bimodal_log_likelihood, likelihoods.bimodal_grad_log_likelihood, likelihoods.BimodalModel
-    declared = frozenset({"gradient", "row_density"})
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -199,7 +199,7 @@ class Gaussian(CompiledLikelihood[GaussianOptions]):
     name = "gaussian"
     kernel_groups = ("gaussian",)
     compiled = likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, likelihoods.GaussianModel
-    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -283,7 +283,6 @@ class Linear(CompiledLikelihood[LinearOptions]):
     name = "linear"
     kernel_groups = ("linear",)
     compiled = likelihoods.linear_log_likelihood, likelihoods.linear_grad_log_likelihood, likelihoods.LinearModel
-    declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
 
     def build(self) -> None:
@@ -404,7 +403,6 @@ class PPCA(Linear):
     """
 
     name = "ppca" if find_spec("sklearn") else ""
-    declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
     image_shape = (SIDE, SIDE)
 

@@ -75,7 +75,6 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
-    declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})
 
     def build(self) -> None:
         """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""

@@ -73,18 +73,13 @@ def read(rng: Rng, source: str, form: options.TableForm, num_data: int) -> Corpu
 def _corpus(rng: Rng, documents: Counts, num_data: int, num_words: int, names: tuple[str, ...]) -> Corpus:
     """The first `num_data` documents to learn from; of each of the others half of the tokens are held out."""
     parts: Counts = []
-    rows, at = [], 0
     for number, (words, counts) in enumerate(documents):
         counts = np.asarray(counts, np.int64)
         seen = counts if number < num_data else rng.multivariate_hypergeometric(counts, (counts.sum() + 1) // 2)
-        sizes = [0]
-        for part in (seen, counts - seen):
-            parts.append((words[part > 0], part[part > 0]))
-            sizes.append(sizes[-1] + int((part > 0).sum()))
-        rows.append([at + size for size in sizes])
-        at += sizes[-1]
+        parts += [(words[part > 0], part[part > 0]) for part in (seen, counts - seen)]
+    ends = np.cumsum([0, *(len(some) for some, _ in parts)])
+    table = np.column_stack([ends[:-1:2], ends[1::2], ends[2::2]])
     words, counts = (np.concatenate([part[k] for part in parts]).astype(np.int32) for k in (0, 1))
-    table = np.array(rows, np.int64)
     return Corpus(words, counts, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
 
 
@@ -179,7 +174,6 @@ class Topics(Target[TopicsOptions]):
 
     name = "topics"
     kernel_groups = ("topics",)
-    declared = frozenset({"predictive", "conditional_family", "documents"})
     predicts = "words"
 
     def build(self) -> None:

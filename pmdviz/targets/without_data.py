@@ -20,7 +20,7 @@ from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets import exact
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, LogDensity, Normalised, OnGrids, normal_cdf
-from pmdviz.targets.options import Q0_MEAN, StartOptions, q0_sd, target_seed
+from pmdviz.targets.options import Q0_MEAN, Q0_SD, StartOptions, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 Q0_SDS = 3.5  # of q0 that the view box holds, to either side
@@ -35,25 +35,13 @@ class WithoutData(GaussianPrior[Started]):
     `build` sets `dim` and `parameter_names`, and then calls `start_from`.
     """
 
-    q0_mean: float = 0.0
-
     def start_from(self, low: Array, high: Array) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
-        self.data, self.q0_mean, self.prior_sd = None, self.options.q0_mean, self.options.q0_sd
+        self.data, self.prior_mean, self.prior_sd = None, self.options.q0_mean, self.options.q0_sd
         self.scale = np.full(self.dim, self.prior_sd)
-        low = np.minimum(np.broadcast_to(low, self.dim), self.q0_mean - Q0_SDS * self.prior_sd)
-        high = np.maximum(np.broadcast_to(high, self.dim), self.q0_mean + Q0_SDS * self.prior_sd)
+        low = np.minimum(np.broadcast_to(low, self.dim), self.prior_mean - Q0_SDS * self.prior_sd)
+        high = np.maximum(np.broadcast_to(high, self.dim), self.prior_mean + Q0_SDS * self.prior_sd)
         self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
-
-    def sample_prior(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d) from q0."""
-        return self.q0_mean + super().sample_prior(rng, n)
-
-    def _log_prior(self, theta: Array) -> Array:
-        return super()._log_prior(theta - self.q0_mean)
-
-    def _grad_log_prior(self, theta: Array) -> Array:
-        return super()._grad_log_prior(theta - self.q0_mean)
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
@@ -99,7 +87,6 @@ class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
     """
 
     name = "correlated_gaussian"
-    declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
         """Nothing is drawn."""
@@ -327,7 +314,7 @@ class DecoderOptions(StartOptions):
     """Options of `decoder`."""
 
     target_seed = target_seed(0, "the image x, which is drawn from the decoder")
-    q0_mean, q0_sd = Q0_MEAN, q0_sd(1.0)
+    q0_mean, q0_sd = Q0_MEAN, Q0_SD.at(1.0)
 
 
 class Decoder(WithoutData[DecoderOptions]):
