@@ -157,9 +157,7 @@ class Template:
     text: str
 
     def __post_init__(self) -> None:
-        for _, _, expression in self._parts:
-            if expression is not None:
-                Expression(expression.text)
+        _ = self._parts
 
     @cached_property
     def _parts(self) -> list[tuple[str, str, Expression | None]]:

@@ -122,7 +122,6 @@ class Formula:
         if len(text) > LONGEST:
             raise InputError(f"a formula has at most {LONGEST} characters, written with * and **; this one {len(text)}")
         object.__setattr__(self, "text", text)
-        _check_numbers(self.text)
         _check(self.tree, self.text, 0)
 
     @cached_property
@@ -143,9 +142,7 @@ class Formula:
 
     def value(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m,); NaN where it is undefined."""
-        columns = {name: Dual(column, (None,) * self.dim) for name, column in self._columns(points)}
-        with np.errstate(all="ignore"):
-            return _computed(self.tree, columns, self.dim).value + np.zeros(len(points))
+        return self._walked(points, 0).value + np.zeros(len(points))
 
     def gradient(self, points: np.ndarray) -> np.ndarray:
         """(m, d) -> (m, d)."""
@@ -153,18 +150,18 @@ class Formula:
 
     def value_and_gradient(self, points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """(m, d) -> (m,) and (m, d), in one walk."""
-        ones, zeros = np.ones(len(points)), np.zeros(len(points))
+        found, zeros = self._walked(points, self.dim), np.zeros(len(points))
+        return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
+
+    def _walked(self, points: np.ndarray, slopes: int) -> Dual:
+        """With the derivatives by the first coordinates, so many of them."""
+        points, ones = np.asarray(points, dtype=float), np.ones(len(points))
         columns = {
-            name: Dual(column, tuple(ones if j == k else None for j in range(self.dim)))
-            for k, (name, column) in enumerate(self._columns(points))
+            name: Dual(points[:, k], tuple(ones if j == k else None for j in range(slopes)))
+            for k, name in enumerate(COORDINATES[: self.dim])
         }
         with np.errstate(all="ignore"):
-            found = _computed(self.tree, columns, self.dim)
-            return found.value + zeros, np.column_stack([zeros if s is None else s + zeros for s in found.slopes])
-
-    def _columns(self, points: np.ndarray) -> list[tuple[str, np.ndarray]]:
-        points = np.asarray(points, dtype=float)
-        return [(name, points[:, k]) for k, name in enumerate(COORDINATES[: self.dim])]
+            return _computed(self.tree, columns, slopes)
 
 
 def _at(offset: int | None) -> str:
@@ -180,23 +177,19 @@ def _check_characters(text: str) -> None:
 
 def _with_product(found: re.Match[str]) -> str:
     """A number before a name or a bracket times it: 3y is 3 * y. Raises InputError for 1/2x, which has two readings."""
-    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :].lstrip()
+    before, after = found.string[: found.start()].rstrip(), found.string[found.end() :]
+    number = found[0][0] in ".0123456789"
+    if number and re.match(r"[_.]|[eE]\b", after):  # Python would read 1_000
+        words = f"{shown(found[0] + after[:1])}{_at(found.start() + 1)}, is not a number; write a product as 2 * x"
+        raise InputError(words)
+    after = after.lstrip()
     follows = after[:1] == "(" or (after[:1].isalpha() and not re.match(r"[eE]\b", after))  # 1e wants its exponent
-    if found[0][0] not in ".0123456789" or not follows:
+    if not number or not follows:
         return found[0]
     if before.endswith("/"):
         words = f"{shown(found[0] + after[:1])}{_at(found.start() + 1)}, may be below the line or not: use brackets"
         raise InputError(words)
     return f"{found[0]} * " if found.string[found.end()] != " " else f"{found[0]} *"
-
-
-def _check_numbers(text: str) -> None:
-    """Refuse 1._x; Python would read 0x1, 1_000 and 1j, and warn of 1if."""
-    for found in TOKENS.finditer(text):
-        after = text[found.end() : found.end() + 1]
-        if found[0][0] in ".0123456789" and (after.isalnum() or after in {"_", "."}):
-            words = f"{shown(found[0] + after)}{_at(found.start() + 1)}, is not a number; write a product as 2 * x"
-            raise InputError(words)
 
 
 def _check(node: ast.expr, text: str, depth: int) -> None:
@@ -240,19 +233,19 @@ def _refused(node: ast.expr, text: str, why: str) -> InputError:
     return InputError(f"{shown(part)}{_at(node.col_offset + 1)}, {why}")
 
 
-def _computed(node: ast.expr, columns: dict[str, Dual], dim: int) -> Dual:
+def _computed(node: ast.expr, columns: dict[str, Dual], slopes: int) -> Dual:
     match node:
         case ast.Constant(value=int() | float() as value):
-            return Dual(np.float64(value), (None,) * dim)
+            return Dual(np.float64(value), (None,) * slopes)
         case ast.Name(id=name):
-            return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * dim)
+            return columns[name] if name in columns else Dual(np.float64(CONSTANTS[name]), (None,) * slopes)
         case ast.UnaryOp(op=op, operand=operand):
-            inner = _computed(operand, columns, dim)
+            inner = _computed(operand, columns, slopes)
             return inner if isinstance(op, ast.UAdd) else _chained(NEGATIVE, [inner])
         case ast.BinOp(op=op, left=left, right=right):
-            return _chained(OPERATORS[type(op)], [_computed(left, columns, dim), _computed(right, columns, dim)])
+            return _chained(OPERATORS[type(op)], [_computed(left, columns, slopes), _computed(right, columns, slopes)])
         case ast.Call(func=ast.Name(id=name), args=args):
-            return _chained(FUNCTIONS[name], [_computed(each, columns, dim) for each in args])
+            return _chained(FUNCTIONS[name], [_computed(each, columns, slopes) for each in args])
     raise AssertionError(f"checked before: {ast.dump(node)}")
 
 

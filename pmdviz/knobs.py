@@ -137,7 +137,12 @@ class KnobSpec(Generic[T]):
 
     def parse(self, raw: Raw) -> T:
         """`raw` as a value of this knob. Raises InputError with the knob, the given value and the bounds."""
-        value = _PARSERS[self.kind](self, raw)
+        try:
+            value = _PARSERS[self.kind](self, raw)
+        except InputError as error:
+            if error.field:
+                raise
+            raise InputError(f"{self.name}: {error}", self.name, f"{self.label}: {error}") from None
         if value is None or (self.bounds is not None and not self._inside(value)):
             raise self.refusal(f"must be {self.bounds_words}; got {shown(raw)}")
         return value
@@ -195,25 +200,17 @@ def _parse_choice(spec: KnobSpec, raw: Raw) -> str | None:
     raise InputError(f"{sentence} (allowed: {known})", spec.name, on_page)
 
 
-def _parse_source(spec: KnobSpec, raw: Raw) -> str:
+def _parse_source(spec: KnobSpec, raw: Raw) -> str | None:
     if isinstance(raw, str) and raw in spec.choices:
         return raw
-    if names_file(raw):
-        try:
-            return pinned(raw)
-        except InputError as error:
-            raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
-    raise spec.refusal(f"must be {spec.bounds_words}; got {shown(raw)}")
+    return pinned(raw) if names_file(raw) else None
 
 
 def _parse_formula(spec: KnobSpec, raw: Raw) -> str:
     """The name of an example, also where its formula is given, or a formula."""
     if isinstance(raw, str) and raw.strip() in spec.choices:
         return raw.strip()
-    try:
-        text = Formula(raw).text
-    except InputError as error:
-        raise InputError(f"{spec.name}: {error}", spec.name, f"{spec.label}: {error}") from None
+    text = Formula(raw).text
     return next((name for name, example in spec.examples.items() if example == text), text)
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_BYTES = 4_000_000  # of a table that a page is given; a server may allow less
 MOST_ROWS, MOST_COLUMNS, LONGEST_NAME, MOST_CLASSES = 100_000, 200, 40, 100
 LONGEST_LINE = 50_000_000  # characters
-SAMPLE = 20  # lines that tell the delimiter
+SAMPLE, AT_ONCE = 20, 50  # lines that tell the delimiter; that pandas is given together
 NUMBERS, WORDS, EMPTY = "numbers", "words", "empty"  # kinds of columns
 MISSING = frozenset(
     "|na|n/a|nan|-nan|null|none|?|-|--|.|\\n|#n/a|#na|<na>|#value!|#div/0!|#ref!|#num!|#name?|#null!".split("|")
@@ -204,14 +204,8 @@ class _Lines:
         return names, rows[:8]
 
     def read(self, size: int = -1) -> str:
-        """The next lines, about `size` characters of them. Raises InputError for a row of another length."""
-        lines, length = [], 0
-        for line in self._rows:
-            lines.append(line)
-            length += len(line)
-            if 0 < size <= length:
-                break
-        return "".join(lines)
+        """The next lines, whatever their size. Raises InputError for a row of another length."""
+        return "".join(itertools.islice(self._rows, AT_ONCE))
 
     def __iter__(self) -> Iterator[str]:
         return iter(())  # pandas wants one, and reads

@@ -19,7 +19,7 @@ import os
 import pickle
 import re
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import IO, TypeGuard
@@ -131,28 +131,20 @@ def too_large(what: str) -> InputError:
     return InputError(f"{what} more than {MOST_BYTES:,} bytes; give its rows to a custom target")
 
 
-class _Lines:
-    """The lines of a file as bytes, a few at a time whatever its size; `read` is what marks it as a file."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def read(self) -> bytes:
-        """All of them."""
-        return b"".join(self)
-
-    def __iter__(self) -> Iterator[bytes]:
-        size = 0
-        with _opened(self.path) as file:
-            for line in file:
-                size += len(line)
-                if size > MOST_BYTES:
-                    raise too_large(f"file {str(self.path)!r} unpacks to")
-                yield line
-
-
 def _opened(path: Path) -> IO[bytes]:
     return COMPRESSED.get(path.suffix.lower(), open)(path, "rb")
+
+
+def _unpacked(path: Path) -> IO[bytes]:
+    """A file that is open for reading; of a compressed one all its content, if that is not too large."""
+    file = _opened(path)
+    if path.suffix.lower() not in COMPRESSED:
+        return file
+    with file:
+        content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise too_large(f"file {str(path)!r} unpacks to")
+    return io.BytesIO(content)
 
 
 def _text_formats(path: Path) -> Cells:
@@ -169,7 +161,8 @@ def _libsvm(path: Path) -> np.ndarray:
         from sklearn.datasets import load_svmlight_file
     except ImportError:
         raise InputError("a libsvm file needs scikit-learn: pip install 'pmdviz[data]'") from None
-    features, labels = load_svmlight_file(_Lines(path))
+    with _unpacked(path) as file:
+        features, labels = load_svmlight_file(file)
     n, k = features.shape
     if 8 * n * (k + 1) > MOST_BYTES:
         raise too_large(f"file {str(path)!r} is a table of {n:,} x {k + 1:,} numbers, which take")
@@ -213,17 +206,16 @@ def _bytes_of(path: Path, wanted: int) -> np.ndarray:
 
 def _batch(path: Path) -> np.ndarray:
     """Images (n, pixels) of a Python batch with their classes, all bytes."""
-    with _opened(path) as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise too_large(f"file {str(path)!r} unpacks to")
-    return read_batch(io.BytesIO(content))
+    with _unpacked(path) as file:
+        return read_batch(file)
 
 
 def parse_ldac(path: Path) -> Documents:
     """Documents, one a line: how many different words, then word:count for each. Raises InputError naming the line."""
     documents = []
-    for number, line in enumerate(_Lines(path), 1):
+    with _unpacked(path) as file:
+        lines = file.readlines()
+    for number, line in enumerate(lines, 1):
         text = line.decode("utf-8", "replace").rstrip("\r\n")
         found, pairs = LDAC.fullmatch(text), [pair.split(":") for pair in text.split()[1:]]
         if not found or int(found[1]) != len(pairs) or len({int(word) for word, _ in pairs}) < len(pairs):
@@ -245,14 +237,11 @@ def tokens_beside(path: Path) -> tuple[str, ...]:
 
 
 FORMATS: dict[str, Reader] = {
-    ".csv": _text_formats,
-    ".tsv": _text_formats,
-    ".txt": _text_formats,
-    ".dat": _text_formats,
-    ".data": _text_formats,  # as the UCI repository calls them
+    **dict.fromkeys(
+        (".csv", ".tsv", ".txt", ".dat", ".data"), _text_formats
+    ),  # the last: as UCI's repository calls them
     ".npy": partial(np.load, mmap_mode="r", allow_pickle=False),
-    ".libsvm": _libsvm,
-    ".svm": _libsvm,
+    **dict.fromkeys((".libsvm", ".svm"), _libsvm),
     ".ldac": parse_ldac,
     BATCH: _batch,
     IDX: _idx,

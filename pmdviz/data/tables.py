@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 DIGITS = 12  # of the SHA-256
+Units = tuple[tuple[float, float], ...]  # mean and sd of each column before it was standardised; () where none was
 MOST_HELD = 3_800_000  # of a table's own text: the file of a recipe has 4,000,000 at most, and escapes each line's end
 
 
@@ -39,7 +40,7 @@ class Table:
     columns: tuple[str, ...]
     rows: np.ndarray = field(repr=False)
     origin: str | None = field(default=None, repr=False)  # the Python that makes it; "" without a file
-    units: tuple[tuple[float, float], ...] = field(default=(), repr=False)  # mean and sd that a column had before
+    units: Units = field(default=(), repr=False)
 
     @cached_property
     def text(self) -> str:
@@ -75,13 +76,7 @@ _held: WeakValueDictionary[str, Table] = WeakValueDictionary()
 _lock = threading.Lock()
 
 
-def hold(
-    name: str,
-    columns: Sequence[str],
-    rows: np.ndarray,
-    origin: str | None = None,
-    units: tuple[tuple[float, float], ...] = (),
-) -> Table:
+def hold(name: str, columns: Sequence[str], rows: np.ndarray, origin: str | None = None, units: Units = ()) -> Table:
     """The table of these finite numbers (n, k). Its pin names it while the table is in use.
 
     `units` are the mean and the sd that each column had before it was standardised, () where none was.
@@ -202,7 +197,7 @@ def _unpacked(plain: Json) -> list[Table]:
     return tables
 
 
-def _read_units(given: Json, width: int) -> tuple[tuple[float, float], ...]:
+def _read_units(given: Json, width: int) -> Units:
     try:
         found = np.array(given, dtype=float)
     except (TypeError, ValueError, OverflowError):

@@ -5,7 +5,7 @@ Every rule is a pure function of the particles and weights: metrics and pictures
 
 from collections.abc import Callable
 from functools import cache
-from operator import attrgetter
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -120,12 +120,8 @@ def local_scale(d: int) -> float:
     return float(np.interp(np.log(d), np.log(known), [LOCAL_SCALE[k] for k in known]))
 
 
-RULES: dict[str, Callable[..., Array]] = {
-    "isotropic": isotropic,
-    "median": median,
-    "covariance": covariance,
-    "local": local,
-}
+EVERY: tuple[Callable[..., Array], ...] = (isotropic, median, covariance, local)
+RULES = {rule.__name__: rule for rule in EVERY}
 
 
 # The density of the shaped kernel: in every cluster kernels of its shape, which leave its mean and covariance alone.
@@ -153,15 +149,6 @@ class Whitened(NamedTuple):
     log_scale: float  # log density in the coordinates of before, less that in these
 
 
-class Candidate(NamedTuple):
-    """A shape that was tried."""
-
-    value: float  # leave-one-out log density less the price, nats a point
-    labels: Array
-    place: int  # of h in WIDTHS
-    shared: bool
-
-
 def chosen_shape(particles: Array, weights: Array, each: int = 1, last: Shape | None = None) -> Shape:
     """K clusters and h for particles (m, d) with weights (m,) of sum 1; one and the widest where they are too few.
 
@@ -179,22 +166,22 @@ def chosen_shape(particles: Array, weights: Array, each: int = 1, last: Shape | 
         learned = np.bincount(systematic(weights, most, 0.5), minlength=m) / most
     best = (last and _kept(centred / sd, learned, last)) or _best(centred / sd, weights, learned, ess)
     usual = float(((learned**2).sum() * ess * each) ** (-1 / (d + 4)))  # h falls so from as many as judge it to all
-    return Shape(best.labels, WIDTHS[best.place] * usual, best.shared, best.place)
+    return best._replace(width=best.width * usual)
 
 
-def _kept(z: Array, learned: Array, last: Shape) -> Candidate | None:
+def _kept(z: Array, learned: Array, last: Shape) -> Shape | None:
     """The clusters of before with their best h; None where one has become too light."""
     at, counts = judges(learned)
     parts = whitened(z, learned, last.labels, at, last.shared)
     if parts is None:
         return None
-    value, place = best_width(parts, counts, last.place)
-    return Candidate(value, last.labels, place, last.shared)
+    _, place = best_width(parts, counts, last.place)
+    return last._replace(width=WIDTHS[place], place=place)
 
 
-def _best(z: Array, weights: Array, learned: Array, ess: float) -> Candidate:
-    """One cluster after another is added, until that is not better."""
-    best = Candidate(-np.inf, np.zeros(len(z), np.int64), START, False)
+def _best(z: Array, weights: Array, learned: Array, ess: float) -> Shape:
+    """One cluster after another is added, until the leave-one-out log density less the price is not higher."""
+    highest, best = -np.inf, Shape(np.zeros(len(z), np.int64), WIDTHS[START])
     seeds, (at, counts) = np.unique(systematic(learned, SEEDS, 0.5)), judges(learned)
     for k in range(1, MAX_CLUSTERS + 1):
         kinds, tried = _kinds(k, z.shape[1], ess), []
@@ -202,11 +189,11 @@ def _best(z: Array, weights: Array, learned: Array, ess: float) -> Candidate:
         for shared in kinds:
             if parts := whitened(z, learned, labels, at, shared):
                 value, place = best_width(parts, counts, max(best.place, START))
-                tried.append(Candidate(value - price(k, z.shape[1], shared) / ess, labels, place, shared))
-        here = max(tried, key=attrgetter("value"), default=None)
-        if here and here.value <= best.value:
+                tried.append((value - price(k, z.shape[1], shared) / ess, Shape(labels, WIDTHS[place], shared, place)))
+        here = max(tried, key=itemgetter(0), default=None)
+        if here and here[0] <= highest:
             break
-        best = here or best
+        highest, best = here or (highest, best)
     return best
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from operator import attrgetter
@@ -123,6 +123,17 @@ def variances(density: Density) -> Array:
     return np.diag(density.cov) if own is None else own
 
 
+def columns_of(points: Array, coordinates: Sequence[int]) -> Array:
+    """Some of the coordinates of points (n, d)."""
+    return np.ascontiguousarray(points[:, list(coordinates)])
+
+
+def _of_rows(factor: Array, coordinates: Sequence[int]) -> Array:
+    """The Cholesky factor of some of the coordinates of a Gaussian with this one (d, d)."""
+    rows = factor[list(coordinates)]
+    return np.linalg.cholesky(rows @ rows.T)
+
+
 def mixed(parts: Iterable[Array]) -> Array:
     """log of the sum of densities given by their logs, each (n,)."""
     return reduce(np.logaddexp, parts)
@@ -183,6 +194,11 @@ class KernelDensity(Weighted):
         """q at the cell centres, shape `grid.shape`; each kernel is cut at 8 sd (below 2e-14 of its peak)."""
         evaluate = kde_on_line if len(grid.axes) == 1 else kde_on_grid
         return evaluate(self.particles, self.log_weights, self.cholesky, *grid.axes)
+
+    def marginal(self, coordinates: Sequence[int]) -> KernelDensity:
+        """The density of some of the coordinates c: the kernels N(theta_i, L L') become N(theta_i[c], (L L')[c, c])."""
+        particles, factor = columns_of(self.particles, coordinates), _of_rows(self.cholesky, coordinates)
+        return KernelDensity(particles, self.log_weights, factor, self.few)
 
     def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""
@@ -279,6 +295,12 @@ class ShapedDensity(Weighted):
         for part in others:
             total += part.on_grid(grid)
         return total
+
+    def marginal(self, coordinates: Sequence[int]) -> ShapedDensity:
+        """The density of some of the coordinates."""
+        particles, centres = (columns_of(points, coordinates) for points in (self.particles, self.centres))
+        factors = np.array([_of_rows(factor, coordinates) for factor in self.factors])
+        return ShapedDensity(particles, self.log_weights, self.labels, centres, factors, self.few)
 
     def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""

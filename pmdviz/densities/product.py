@@ -25,6 +25,7 @@ from pmdviz.densities.density import (
     KernelDensity,
     ShapedDensity,
     Weighted,
+    columns_of,
     mixed,
     variances,
     weighted_sum,
@@ -67,12 +68,12 @@ class DiagonalDensity(Weighted):
         """The sd of every kernel along each coordinate, (m, d)."""
         return np.broadcast_to(self.sds, self.centres.shape)
 
-    def marginal(self, coordinates: list[int]) -> KernelDensity | GaussianMixture:
+    def marginal(self, coordinates: Sequence[int]) -> KernelDensity | GaussianMixture:
         """The density of some of the coordinates."""
-        points = np.ascontiguousarray(self.centres[:, coordinates])
-        if self.sds.ndim == 2:
-            return GaussianMixture(points, self.log_weights, self.sds[:, coordinates, None] * np.eye(len(coordinates)))
-        return KernelDensity(points, self.log_weights, np.diag(self.sds[coordinates]))
+        points, sds = columns_of(self.centres, coordinates), self.sds[..., list(coordinates)]
+        if sds.ndim == 2:
+            return GaussianMixture(points, self.log_weights, sds[..., None] * np.eye(len(coordinates)))
+        return KernelDensity(points, self.log_weights, np.diag(sds))
 
     def displaced(self, parents: Array, noise: Array) -> Array:
         """The parents' kernels at standard noise (n, d)."""
@@ -118,7 +119,7 @@ class DiagonalDensity(Weighted):
 
     def on_grid(self, grid: Grid) -> Array:
         """q at the cell centres, shape `grid.shape`, in one or two dimensions."""
-        return self.marginal(list(range(self.centres.shape[1]))).on_grid(grid)
+        return self.marginal(range(self.centres.shape[1])).on_grid(grid)
 
     def narrowest(self, unit: Array) -> float:
         """The kernel's smallest sd along any coordinate, these divided by `unit` (d,)."""
@@ -280,14 +281,15 @@ class ProductDensity:
         parts = tuple(part.widened(smallest, unit[list(columns)]) for columns, part in pairs)
         return ProductDensity(self.blocks, parts)
 
-    def marginals(self, coordinates: Sequence[int]) -> list[tuple[list[int], Density, list[int]]]:
-        """The factors of a marginal of these coordinates: places among them, a block's density, its coordinates."""
-        found = []
+    def marginal(self, coordinates: Sequence[int]) -> Density:
+        """The density of some of the coordinates; different blocks are independent."""
+        blocks, parts = [], []
         for columns, part in zip(self.blocks, self.parts, strict=True):
-            places = [place for place, k in enumerate(coordinates) if k in columns]
+            places = tuple(place for place, k in enumerate(coordinates) if k in columns)
             if places:
-                found.append((places, part, [columns.index(coordinates[place]) for place in places]))
-        return found
+                blocks.append(places)
+                parts.append(part.marginal([columns.index(coordinates[place]) for place in places]))
+        return ProductDensity(tuple(blocks), tuple(parts)) if len(parts) > 1 else parts[0]
 
     def _joined(self, each: Sequence[Array]) -> Array:
         """Columns of the blocks (n, k_b), put where they belong, (n, d)."""
@@ -351,33 +353,3 @@ def dirichlet(rng: Rng, parameters: Array) -> Array:
     logs = np.log(rng.gamma(parameters + 1.0)) + np.log1p(-rng.random(parameters.shape)) / parameters
     drawn = np.maximum(np.exp(logs - logs.max(axis=-1, keepdims=True)), SMALLEST)
     return drawn / drawn.sum(axis=-1, keepdims=True)
-
-
-# Marginal densities of an approximation: some coordinates of a mixture of Gaussians are one again.
-
-
-def marginal_on_grid(density: Density, coordinates: Sequence[int], grid: Grid) -> Array:
-    """q of one or two coordinates at the cell centres of a grid of theirs, shape `grid.shape`.
-
-    The kernel N(theta_i, L L') has the marginal N(theta_i[c], (L L')[c, c]); two coordinates of different blocks of a
-    product are independent.
-    """
-    if isinstance(density, ProductDensity):
-        found = density.marginals(coordinates)
-        if len(found) == 1:
-            return marginal_on_grid(found[0][1], found[0][2], grid)
-        lines = {
-            place: marginal_on_grid(part, own, Grid((grid.box[place],), grid.side)) for (place,), part, own in found
-        }
-        return lines[1][:, None] * lines[0]
-    chosen = list(coordinates)
-    if isinstance(density, DiagonalDensity):
-        return density.marginal(chosen).on_grid(grid)
-    total = np.zeros(grid.shape)
-    for part in density.parts if isinstance(density, ShapedDensity) else [density]:
-        assert isinstance(part, KernelDensity)
-        rows = part.cholesky[chosen]
-        factor = np.linalg.cholesky(rows @ rows.T)
-        points = np.ascontiguousarray(part.particles[:, chosen])
-        total += KernelDensity(points, part.log_weights, factor).on_grid(grid)
-    return total

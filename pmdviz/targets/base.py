@@ -27,25 +27,27 @@ Own = TypeVar("Own", bound=Knobs)  # its options
 REGISTERED: dict[str, type[Target]] = {}  # by name: a target enters by being defined
 TARGETS = MappingProxyType(REGISTERED)
 
-# The properties that a target may offer and a method may require, in the words of the error message.
 IN_SILENCE = np.errstate(over="ignore", divide="ignore", invalid="ignore")  # far away a density is 0, a gradient none
-OFFERS = {
-    "reals": "real coordinates",
-    "discrete": "discrete states",
-    "relaxation": "a smooth log density between its states",
-    "gradient": "a gradient of its log density",
-    "blocks": "blocks of parameters to be independent of one another",
-    "conditionals": "exact conditionals (a Gibbs sweep)",
-    "simulation": "data drawn from its model",
-    "row_density": "the density of a row of its data",
-    "predictive": "predictions of held-out data",
-    "noise_variance": "a variance of the noise around its predictions",
-    "latent_scales": "weights with unknown prior variances",
-    "conditional_family": "a conditional posterior in closed form",
-    "quadratic_bound": "a quadratic lower bound of its log likelihood",
-    "inducing_inputs": "a Gaussian process with inducing inputs",
-    "documents": "documents of word counts",
+# The properties that a target may offer and a method may require, in the words of the error message; and the method or
+# attribute of a class that offers each, "" where an instance tells.
+OFFERED_BY = {
+    "reals": ("real coordinates", ""),
+    "discrete": ("discrete states", ""),
+    "relaxation": ("a smooth log density between its states", "_log_relaxed"),
+    "gradient": ("a gradient of its log density", "_grad_log_likelihood"),
+    "blocks": ("blocks of parameters to be independent of one another", "block_gradient"),
+    "conditionals": ("exact conditionals (a Gibbs sweep)", "_gibbs_sweep"),
+    "simulation": ("data drawn from its model", "_simulate"),
+    "row_density": ("the density of a row of its data", "row_density"),
+    "predictive": ("predictions of held-out data", "predicts"),
+    "noise_variance": ("a variance of the noise around its predictions", ""),
+    "latent_scales": ("weights with unknown prior variances", "weight_gradient"),
+    "conditional_family": ("a conditional posterior in closed form", "tilted"),
+    "quadratic_bound": ("a quadratic lower bound of its log likelihood", "quadratic_bound"),
+    "inducing_inputs": ("a Gaussian process with inducing inputs", "extended"),
+    "documents": ("documents of word counts", "documents"),
 }
+OFFERS = {name: words for name, (words, _) in OFFERED_BY.items()}
 # The end of the error message "target x ...".
 REFUSALS = {
     "gradient": "has no gradient; choose a method without one, or give grad_log_prior and grad_log_likelihood",
@@ -84,7 +86,7 @@ class Target(Generic[Own]):
     test_data : array or None
         Rows held out, for predictive metrics.
     declared : frozenset of names of OFFERS
-        What the target offers besides what its space does.
+        What the target offers besides what its space does; by default what its class has of OFFERED_BY.
     view_box : ((low, high), ...)
         One pair a dimension: where pictures are drawn. It holds the prior's bulk.
     scale : array (d,)
@@ -97,11 +99,12 @@ class Target(Generic[Own]):
     source: ClassVar[str] = ""  # where it comes from: a paper and its section
     about: ClassVar[str] = ""  # one sentence for a person: the model in words
     Options: ClassVar[type[Knobs]] = Knobs
-    declared: frozenset[str] = frozenset({"gradient"})
+    declared: frozenset[str]
     test_data: Array | None = None
     input_names: tuple[str, ...] = ()  # of a row, where it has inputs and an outcome
     intercept: int = 0  # 1 where a row begins with a 1 before its inputs
-    table: ClassVar[TableForm | None] = None  # what a person's own table must be; None: it takes none
+    table: ClassVar[TableForm | None] = None  # the `form` of its options; None: it takes no table of a person's own
+    row_density: ClassVar[bool] = False  # whether `row_log_likelihood` integrates to one over the rows
     predicts: str = ""  # what a row's outcome is, of a target that predicts: class, classes, number or words
     # Whether predictions are averaged over the particles themselves: a function far from linear in theta is blurred by
     # the kernels around them, the more the more coordinates there are.
@@ -120,10 +123,14 @@ class Target(Generic[Own]):
         for name, text in documented(cls).items():
             if name in ("title", "about", "source", "question"):
                 setattr(cls, name, text)
+        if "declared" not in cls.__dict__:
+            has = {name: getattr(cls, way, None) != getattr(Target, way, None) for name, (_, way) in OFFERED_BY.items()}
+            cls.declared = frozenset(name for name in has if has[name])
         if "name" in cls.__dict__ and cls.name:
             REGISTERED[cls.name] = cls
             if own := named_after(cls, "Options"):
                 cls.Options = own
+            cls.table = getattr(cls.Options, "form", None)
             cls.Options.kind_words = f"option of target {cls.name!r}:"
 
     def __init__(self, /, **options: Raw) -> None:
@@ -422,20 +429,21 @@ class Target(Generic[Own]):
 
 
 class GaussianPrior(Target[Own]):
-    """theta ~ N(0, prior_sd^2 I), with `prior_sd` set by the subclass's `build`."""
+    """theta ~ N(prior_mean, prior_sd^2 I), with `prior_sd` set by the subclass's `build`."""
 
+    prior_mean: float = 0.0  # of every coordinate
     prior_sd: float = 1.0
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d) from N(0, prior_sd^2 I)."""
-        return self.prior_sd * rng.standard_normal((n, self.dim))
+        """n draws (n, d) from the prior."""
+        return self.prior_mean + self.prior_sd * rng.standard_normal((n, self.dim))
 
     def _log_prior(self, theta: Array) -> Array:
         constant = self.dim * np.log(self.prior_sd * np.sqrt(2 * np.pi))
-        return -0.5 * ((theta / self.prior_sd) ** 2).sum(axis=1) - constant
+        return -0.5 * (((theta - self.prior_mean) / self.prior_sd) ** 2).sum(axis=1) - constant
 
     def _grad_log_prior(self, theta: Array) -> Array:
-        return -theta / self.prior_sd**2
+        return (self.prior_mean - theta) / self.prior_sd**2
 
     def prior_frame(self, *true: float) -> None:
         """`scale`, and a `view_box` of 3.5 prior sd each way or more, with the `true` coordinates well inside."""

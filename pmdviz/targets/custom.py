@@ -11,6 +11,7 @@ import sys
 import threading
 from collections import ChainMap
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -101,19 +102,13 @@ class CustomTarget(InBlocks, Target[Knobs]):
         reference_draws: Array | None = None,
     ) -> None:
         self.name, self.title = _checked_name(name), name
-        self._functions: dict[str, Callable[..., ArrayLike] | None] = {
-            "log_prior": log_prior,
-            "log_likelihood": log_likelihood,
-            "sample_prior": sample_prior,
-            "grad_log_prior": grad_log_prior,
-            "grad_log_likelihood": grad_log_likelihood,
-            "gibbs_sweep": gibbs_sweep,
-        }
-        for role in ("log_prior", "log_likelihood", "sample_prior"):
-            if not callable(self._functions[role]):
-                raise InputError(f"{role} must be a function; got {shown(self._functions[role])}")
-        for role in ("grad_log_prior", "grad_log_likelihood", "gibbs_sweep"):
-            check_function(role, self._functions[role])
+        needed = {"log_prior": log_prior, "log_likelihood": log_likelihood, "sample_prior": sample_prior}
+        gradients = {"grad_log_prior": grad_log_prior, "grad_log_likelihood": grad_log_likelihood}
+        self._functions: dict[str, Any] = {**needed, **gradients, "gibbs_sweep": gibbs_sweep}
+        for role, function in self._functions.items():
+            if role in needed and not callable(function):
+                raise InputError(f"{role} must be a function; got {shown(function)}")
+            check_function(role, function)
         gradient = grad_log_prior is not None and grad_log_likelihood is not None
         real = space is None or isinstance(space, Reals)
         offered = {"gradient": gradient, "blocks": gradient and real, "conditionals": gibbs_sweep is not None}
@@ -169,58 +164,37 @@ class CustomTarget(InBlocks, Target[Knobs]):
 
     def sample_prior(self, rng: Rng, n: int) -> Array:
         """n draws (n, d) by the person's `sample_prior`. Raises TargetError for a wrong shape or NaN."""
-        draws = self._call("sample_prior", rng, n)
-        if draws.ndim == 1 and self.dim == 1:
-            draws = draws[:, None]
-        if draws.shape != (n, self.dim):
-            raise TargetError(f"sample_prior(rng, {n}) must give shape ({n}, {self.dim}); it gave {draws.shape}")
+        draws = self._call("sample_prior", (n, self.dim), rng, n)
         if not np.isfinite(draws).all():
             bad = draws[~np.isfinite(draws).all(axis=1)][0]
             raise TargetError(f"sample_prior must give finite values; it gave {bad}")
         return self._points(draws)
 
     def _gibbs_sweep(self, rng: Rng, theta: Array, data: Array) -> Array:
-        found = self._call("gibbs_sweep", rng, theta, data)
-        if found.shape != theta.shape:
-            raise TargetError(f"gibbs_sweep must give shape {theta.shape} like theta; it gave {found.shape}")
-        return self._points(found[None])[0]
+        return self._points(self._call("gibbs_sweep", theta.shape, rng, theta, data)[None])[0]
 
     def _log_prior(self, theta: Array) -> Array:
-        return self._values("log_prior", theta)
+        return self._call("log_prior", theta.shape[:1], theta)
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return self._over_blocks(self._values, "log_likelihood", theta, batch)
+        return self._over_blocks("log_likelihood", theta.shape[:1], theta, batch)
 
     def _grad_log_prior(self, theta: Array) -> Array:
-        return self._gradient("grad_log_prior", theta)
+        return self._call("grad_log_prior", theta.shape, theta)
 
     def _grad_log_likelihood(self, theta: Array, batch: Array) -> Array:
-        return self._over_blocks(self._gradient, "grad_log_likelihood", theta, batch)
+        return self._over_blocks("grad_log_likelihood", theta.shape, theta, batch)
 
-    def _over_blocks(self, values: Callable[..., Array], role: str, theta: Array, batch: Array) -> Array:
-        """`values(role, theta, batch)` as a sum over blocks of the batch: memory does not grow with m times B."""
+    def _over_blocks(self, role: str, shape: tuple[int, ...], theta: Array, batch: Array) -> Array:
+        """The values of a function as a sum over blocks of the batch: memory does not grow with m times B."""
         rows = max(1, MAX_PAIRS // max(1, len(theta)))
-        total = values(role, theta, batch[:rows])
+        total = self._call(role, shape, theta, batch[:rows])
         for start in range(rows, len(batch), rows):
-            total += values(role, theta, batch[start : start + rows])
+            total += self._call(role, shape, theta, batch[start : start + rows])
         return total
 
-    def _gradient(self, role: str, theta: Array, *batch: Array) -> Array:
-        values = self._call(role, theta, *batch)
-        if values.shape == (len(theta),) and self.dim == 1:
-            values = values[:, None]
-        if values.shape != theta.shape:
-            raise TargetError(f"{role} must give shape {theta.shape} like theta; it gave {values.shape}")
-        return values
-
-    def _values(self, role: str, theta: Array, *batch: Array) -> Array:
-        values = self._call(role, theta, *batch)
-        if values.shape != (len(theta),):
-            arguments = f"theta of shape {theta.shape}" + (f" and {len(batch[0]):,} rows" if batch else "")
-            raise TargetError(f"{role} must give shape ({len(theta)},) for {arguments}; it gave {values.shape}")
-        return values
-
-    def _call(self, role: str, *arguments: Rng | Array | int) -> Array:
+    def _call(self, role: str, shape: tuple[int, ...], *arguments: Rng | Array | int) -> Array:
+        """The values of a person's function, real numbers of this shape. Raises TargetError for anything else."""
         function = self._functions[role]
         if function is None:
             raise InputError(f"target {self.name!r} was made without {role}")
@@ -236,6 +210,10 @@ class CustomTarget(InBlocks, Target[Knobs]):
             raise TargetError(f"{raised}: {words_of(error)}") from error
         if real is None:  # NumPy would drop the imaginary part
             raise TargetError(f"{role} of target {self.name!r} gave complex values; it must give real ones")
+        if real.shape == shape[:1] and shape[1:] == (1,):
+            real = real[:, None]
+        if real.shape != shape:
+            raise TargetError(f"{role}{_wanted(shape, arguments)}; it gave {real.shape}")
         return real
 
     def _check_space(self, draws: Array) -> None:
@@ -254,11 +232,11 @@ class CustomTarget(InBlocks, Target[Knobs]):
             bad = theta[~np.isfinite(prior)][0]
             raise InputError(f"log_prior must be finite at the prior's draws; it gave {prior.min()} at theta = {bad}")
         whole = self.log_likelihood(theta, self.data_rows)
-        if np.isnan(whole).any() or (whole == np.inf).any():
-            bad = theta[np.isnan(whole) | (whole == np.inf)][0]
+        wrong = np.isnan(whole) | (whole == np.inf)
+        if wrong.any():
             row = first_nan(self.data_rows)
             why = f": data hold NaN in {row}; leave such rows out, or handle them in log_likelihood" if row else ""
-            value = whole[np.isnan(whole) | (whole == np.inf)][0]
+            bad, value = theta[wrong][0], whole[wrong][0]
             raise InputError(f"log_likelihood must be a number or -inf; it gave {value} at theta = {bad}{why}")
         self._find_precision(theta, whole)
         self._check_additivity(theta, whole)
@@ -337,6 +315,17 @@ def _shielded(argument: Argument) -> Argument:
     view = argument.view()
     view.flags.writeable = False
     return view
+
+
+def _wanted(shape: tuple[int, ...], arguments: Sequence[Argument]) -> str:
+    """The shape that a function of these arguments must give, in words that follow its name."""
+    arrays = [each for each in arguments if isinstance(each, Array)]  # theta, and a batch or data
+    if not arrays:
+        return f"(rng, {shape[0]}) must give shape {shape}"
+    if arrays[0].shape == shape:
+        return f" must give shape {shape} like theta"
+    rows = f" and {len(arrays[1]):,} rows" if len(arrays) > 1 else ""
+    return f" must give shape {shape} for theta of shape {arrays[0].shape}{rows}"
 
 
 def _checked_name(name: str) -> str:

@@ -71,7 +71,6 @@ class Categorical(Target[CategoricalOptions]):
     """
 
     name = "categorical"
-    declared = frozenset({"conditionals"})
 
     def build(self) -> None:
         """Nothing is drawn."""
@@ -143,7 +142,6 @@ class Ising(FairSigns[IsingOptions]):
 
     name = "ising"
     kernel_groups = ("ising", "transfer")
-    declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:
         """A lattice of spins; the random part of its field is drawn from `default_rng(target_seed)` alone."""
@@ -227,7 +225,6 @@ class BernoulliRBM(FairSigns[BernoulliRBMOptions]):
 
     name = "bernoulli_rbm"
     kernel_groups = ("boltzmann",)
-    declared = frozenset({"conditionals", "relaxation"})
 
     def build(self) -> None:
         """Draw weights and biases from `default_rng(target_seed)` alone."""

@@ -11,7 +11,7 @@ from pmdviz.kernels.chains import Trajectories, hamiltonian
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.pool import run_blocks
 from pmdviz.kernels.spins import block_gibbs, column_states, drawn_columns, pair_sums, through_bonds
-from pmdviz.targets.exact import Normalised
+from pmdviz.targets.exact import Normalised, probabilities
 from pmdviz.targets.space import Discrete
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Enumeration(Normalised):
 
     def __init__(self, space: Discrete, log_p: Callable[[Array], Array]) -> None:
         self._space, self._log_p = space, log_p
-        self.probabilities, self.log_z = _shares(np.concatenate([log_p(states) for states in _blocks(space)]))
+        self.probabilities, self.log_z = probabilities(np.concatenate([log_p(states) for states in _blocks(space)]))
         cuts = range(BLOCK, space.num_states, BLOCK)
         parts = list(zip(_blocks(space), np.split(self.probabilities, cuts), strict=True))
         self.mean = sum((p[:, None] * states).sum(axis=0) for states, p in parts)
@@ -37,13 +37,6 @@ class Enumeration(Normalised):
     def sample(self, rng: Rng, n: int) -> Array:
         """n iid draws (n, d)."""
         return states_of(self._space, rng.choice(len(self.probabilities), size=n, p=self.probabilities))
-
-
-def _shares(log_p: Array) -> tuple[Array, float]:
-    """Probabilities (k,) of unnormalised log ones, and the log of their normaliser."""
-    peak = log_p.max()
-    mass = np.exp(log_p - peak)
-    return mass / mass.sum(), float(peak + np.log(mass.sum()))
 
 
 def states_of(space: Discrete, numbers: Array) -> Array:
@@ -79,7 +72,7 @@ class HiddenEnumeration(Normalised):
         states = states_of(units, np.arange(units.num_states))
         fields = visible + np.einsum("sk,ik->si", states, weights)
         flat = np.einsum("sk,k->s", states, hidden) + log_2_cosh(fields).sum(axis=1)
-        self._probabilities, self.log_z = _shares(flat)
+        self._probabilities, self.log_z = probabilities(flat)
         self._means, self._log_p = np.tanh(fields), log_p
         self.mean = np.einsum("s,si->i", self._probabilities, self._means)
         centred = self._means - self.mean
@@ -145,7 +138,7 @@ class TransferMatrix(Normalised):
         for start in range(0, len(known), STARTS):
             mine = (starts >= start) & (starts < start + STARTS)
             chosen = known[start : start + STARTS]
-            found = dict(self._back(0, self._every[:, chosen]))
+            found = dict(self._away(0, self._every[:, chosen], -1, size - 1))
             weights = [(self._columns[c].values[:, None] * found[c].values).T for c in range(1, size)]
             parts = first[mine], starts[mine] - start, np.array(weights), self._coupling
             columns[mine] = drawn_columns(*parts, uniforms[mine, 1:])
@@ -166,21 +159,16 @@ class TransferMatrix(Normalised):
         found = through_bonds(known.values, weights.values / peak, bond)
         return Scaled(found, known.log_scale + weights.log_scale + np.log(peak) + self._size * abs(bond))
 
-    def _back(self, c: int, start: Array) -> Iterator[tuple[int, Scaled]]:
-        """G_{c' -> c} @ start as (state of c', ...), for c' = c - 1, c - 2, ... around to c + 1."""
-        found = self._through(Scaled(start, 0.0), self._no_weights, c - 1)
-        yield (c - 1) % self._size, found
-        for other in range(c - 2, c - self._size, -1):
-            found = self._through(found, self._columns[(other + 1) % self._size], other)
-            yield other % self._size, found
+    def _away(self, c: int, start: Array, way: int, count: int) -> Iterator[tuple[int, Scaled]]:
+        """G between c and so many columns c' to its right (way 1) or left (-1), @ start as (state of c', ...).
 
-    def _forth(self, c: int) -> Iterator[tuple[int, Scaled]]:
-        """G_{c -> c'} as (state of c', state of c), for c' = c + 1, ... to the last column."""
-        found = self._through(Scaled(self._every, 0.0), self._no_weights, c)
-        for other in range(c + 1, self._size):
-            yield other, found
-            if other < self._size - 1:
-                found = self._through(found, self._columns[other], other)
+        To the left they go on around the lattice.
+        """
+        found, weights = Scaled(start, 0.0), self._no_weights
+        for k in range(1, count + 1):
+            found = self._through(found, weights, c - k if way < 0 else c + k - 1)
+            yield (other := (c + way * k) % self._size), found
+            weights = self._columns[other]
 
     def _moments(self) -> None:
         """Mean (d,), covariance (d, d), log Z, and the marginal (2^n,) of the first column."""
@@ -200,9 +188,9 @@ class TransferMatrix(Normalised):
 
     def _pairs(self, c: int) -> Iterator[tuple[int, Array, Array, Array]]:
         """For all columns c' right of c: P(state of c'), P(state of c), and E(spins of c' times spins of c)."""
-        back = {other: found for other, found in self._back(c, self._every) if other > c}
+        back = {other: found for other, found in self._away(c, self._every, -1, self._size - 1) if other > c}
         own = self._columns[c]
-        for other, forth in self._forth(c):
+        for other, forth in self._away(c, self._every, 1, self._size - 1 - c):
             around, its = back.pop(other), self._columns[other]
             peak = forth.values.max()
             sums = pair_sums(forth.values, around.values, its.values / peak, own.values / around.values.max())

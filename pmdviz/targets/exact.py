@@ -186,17 +186,6 @@ FLAT = 0.01  # least curvature in units of the prior: a Gaussian of 10 prior sds
 WIDER = 2.0  # sds of the second Gaussian at each place: p may have heavier tails than a Gaussian
 
 
-class Climbers(NamedTuple):
-    """Points on their way up, in coordinates divided by the prior's sds, and the best Gaussian that each has met."""
-
-    x: Array  # (s, d)
-    log_p: Array  # (s,)
-    radius: Array  # (s,) the longest step that is allowed
-    mass: Array  # (s,) largest log of Laplace's approximation to the integral of p so far; -inf: none
-    centre: Array  # (s, d) where that was
-    curvature: Array  # (s, d, d) there, of -log p
-
-
 def find_modes(target: Target) -> GaussianMixture | None:
     """Gaussians where the posterior has its mass, each once as wide as log p is curved there and once twice as wide.
 
@@ -208,48 +197,42 @@ def find_modes(target: Target) -> GaussianMixture | None:
     num_starts = int(min(STARTS, MOST_COST / (2 * target.dim * STEPS * target.num_data)))
     if not {"reals", "gradient"} <= target.offers or target.dim > MAX_DIM or num_starts < FEWEST_STARTS:
         return None
-    starts = target.sample_prior(stream("modes"), num_starts)
     with np.errstate(all="ignore"):
-        return _mixture_of([*_climbed(target, starts / target.scale)], target.scale)
+        starts = target.sample_prior(stream("modes"), num_starts) / target.scale
+        log_p = _log_p(target, starts)
+        usable = np.isfinite(log_p)
+        return _mixture_of(_climbed(target, starts[usable], log_p[usable]), target.scale) if usable.any() else None
 
 
-def _climbed(target: Target, x: Array) -> list[tuple[Array, Array, Array]]:
-    """(log masses, centres, curvatures) of the best places on each path, and of its ends."""
-    log_p = _log_p(target, x)
-    x, log_p = x[np.isfinite(log_p)], log_p[np.isfinite(log_p)]
+def _climbed(target: Target, x: Array, log_p: Array) -> list[Array]:
+    """Log masses (2 s,), centres (2 s, d) and curvatures (2 s, d, d) of -log p: the best of each path, then its end.
+
+    The mass is the log of Laplace's approximation to the integral of p, -inf where there is none. Coordinates are
+    divided by the prior's sds.
+    """
     s, d = x.shape
-    widths = np.full((s, d), 1e-4)
-    at = Climbers(x, log_p, np.ones(s), np.full(s, -np.inf), x, np.tile(np.eye(d), (s, 1, 1)))
-    ends = np.full(s, -np.inf), x, at.curvature
-    for _ in range(STEPS if s else 0):
-        gradient, curvature = _slopes(target, at.x, widths)
+    widths, radius, places = np.full((s, d), 1e-4), np.ones(s), []  # the longest step that is allowed
+    for _ in range(STEPS):
+        gradient, curvature = _slopes(target, x, widths)
         usable = np.isfinite(gradient).all(axis=1) & np.isfinite(curvature).all(axis=(1, 2))
         curvature[~usable], gradient[~usable] = np.eye(d), 0.0
         values, vectors = np.linalg.eigh(curvature)
-        mass = _laplace(at.log_p, values, usable)
-        better = mass > at.mass
-        curved = np.where(better[:, None, None], curvature, at.curvature)
-        at = at._replace(centre=np.where(better[:, None], at.x, at.centre), curvature=curved)
-        at = at._replace(mass=np.where(better, mass, at.mass))
-        ends = mass, at.x, curvature
+        places.append((_laplace(log_p, values, usable), x, curvature))
         widths = np.clip(0.01 / np.sqrt(np.maximum(np.einsum("sii->si", curvature), FLAT)), 1e-9, 1e-3)
         steep = np.maximum(np.abs(values), FLAT)  # Newton steps go upward also where log p is convex
         step = np.einsum("sij,sj->si", vectors, np.einsum("sji,sj->si", vectors, gradient) / steep)
         if (np.abs(np.einsum("si,si->s", gradient, step)) < 1e-8).all():
             break
-        at = _moved(target, at, step)
-    return [(at.mass, at.centre, at.curvature), ends]
-
-
-def _moved(target: Target, at: Climbers, step: Array) -> Climbers:
-    """Take the steps, shortened to the trust radius, that raise log p; the others halve their radius twice."""
-    length = np.linalg.norm(step, axis=1)
-    there = at.x + step * np.minimum(1.0, at.radius / np.maximum(length, 1e-300))[:, None]
-    log_p = _log_p(target, there)
-    higher = log_p >= at.log_p
-    radius = np.where(higher, 2 * at.radius, np.minimum(at.radius, length) / 4)
-    x, log_p = np.where(higher[:, None], there, at.x), np.where(higher, log_p, at.log_p)
-    return at._replace(x=x, log_p=log_p, radius=radius)
+        # Steps are shortened to the trust radius; those that do not raise log p are not taken.
+        length = np.linalg.norm(step, axis=1)
+        there = x + step * np.minimum(1.0, radius / np.maximum(length, 1e-300))[:, None]
+        log_there = _log_p(target, there)
+        higher = log_there >= log_p
+        radius = np.where(higher, 2 * radius, np.minimum(radius, length) / 4)
+        x, log_p = np.where(higher[:, None], there, x), np.where(higher, log_there, log_p)
+    paths = [np.array(every) for every in zip(*places, strict=True)]  # (steps, s, ...)
+    best = paths[0].argmax(axis=0), np.arange(s)
+    return [np.concatenate([every[best], every[-1]]) for every in paths]
 
 
 def _slopes(target: Target, x: Array, widths: Array) -> tuple[Array, Array]:
@@ -275,9 +258,9 @@ def _laplace(log_p: Array, values: Array, usable: Array) -> Array:
     return np.where(solid, log_p + volume, -np.inf)
 
 
-def _mixture_of(found: list[tuple[Array, Array, Array]], scale: Array) -> GaussianMixture | None:
+def _mixture_of(found: list[Array], scale: Array) -> GaussianMixture | None:
     """Those that differ, heaviest first, half of the weight spread evenly and half by mass."""
-    mass, centres, curvatures = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    mass, centres, curvatures = found
     kept: list[int] = []
     for k in np.argsort(-mass):
         if len(kept) == MAX_KEPT or not mass[k] > mass.max() - MODE_NATS_KEPT:
@@ -342,6 +325,13 @@ class Exact(Reference, Protocol):
         """Smallest sd of a mode in any direction, coordinates divided by `unit` (d,)."""
 
 
+def probabilities(log_p: Array, volume: float = 1.0) -> tuple[Array, float]:
+    """Probabilities (k,) of cells of one volume by their unnormalised log density, and the log of its normaliser."""
+    peak = log_p.max()
+    mass = np.exp(log_p - peak)
+    return mass / mass.sum(), float(peak + np.log(mass.sum() * volume))
+
+
 class Normalised:
     """An unnormalised log density (n, d) -> (n,), `_log_p`, whose normaliser is known."""
 
@@ -397,10 +387,7 @@ class GridExact(Normalised, OnGrids):
         self._log_p = log_joint
         self._cells = (grown_cells if grows else mass_cells)(log_joint, start_box, enough)
         self.box, self.boxes = self._cells.box, mode_boxes(self._cells)
-        peak = self._cells.values.max()
-        mass = np.exp(self._cells.values - peak)
-        self.log_z: float | None = float(peak + np.log(mass.sum() * np.prod(self._cells.width)))
-        self._probability = mass / mass.sum()
+        self._probability, self.log_z = probabilities(self._cells.values, float(np.prod(self._cells.width)))
         self.mean = self._probability @ self._cells.centres
         self.mean_error = np.zeros(len(self.mean))
         centred = self._cells.centres - self.mean
@@ -414,10 +401,7 @@ class GridExact(Normalised, OnGrids):
 
     def mass_in(self, box: Box) -> float:
         """Share of the posterior's mass in `box`."""
-        inside = np.ones(len(self._probability), dtype=bool)
-        for values, (low, high) in zip(self._cells.centres.T, box, strict=True):
-            inside &= (values >= low) & (values <= high)
-        return float(self._probability[inside].sum())
+        return float(self._probability[Grid(box, 1).holds(self._cells.centres)].sum())
 
     def narrowest(self, unit: Array) -> float:
         """Smallest sd of the highest mode in any direction, coordinates divided by `unit`."""

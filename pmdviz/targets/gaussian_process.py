@@ -57,7 +57,6 @@ class GaussianProcess(GaussianPrior[Sparse]):
     `approximation` and `noise_variance`.
     """
 
-    declared = frozenset({"predictive", "conditional_family", "inducing_inputs"})
     predicts = "number"
 
     def _place(self, points: Array, kernel_width: float) -> None:
@@ -201,7 +200,6 @@ def median_distance(x: Array) -> float:
 
 HALF, NOISE = 0.5, 0.1  # x is uniform in [-HALF, HALF]; the sd of y around the function
 NUM_TEST = 200
-SPARSE_TABLE = options.TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
 
 
 def truth(x: Array) -> Array:
@@ -216,7 +214,8 @@ class SparseGPOptions(SparseOptions):
     noise_variance: Noise variance that the model assumes; the data have 0.01.
     """
 
-    data = options.own_data(SPARSE_TABLE)
+    form = options.TableForm("A column of inputs x, then one of numbers y.", outcome="number", held_out=1)
+    data = options.own_data(form)
     dim = Whole(128, (1, 512), label="Inducing inputs M")
     num_data = options.data_points(2048, most=20_000)
     approximation, width, noise_variance = APPROXIMATION, WIDTH, NOISE_VARIANCE
@@ -235,25 +234,21 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
     name = "sparse_gp"
     kernel_groups = ("linear", "sparse_gp")
     input_names: tuple[str, ...] = ("x",)
-    table = SPARSE_TABLE
 
     def build(self) -> None:
         """Draw inputs and y from `default_rng(data_seed)` alone, or take a table's."""
         o = self.options
         if o.data == options.SIMULATED:
-            self._draw(np.random.default_rng(o.data_seed))
+            rng = np.random.default_rng(o.data_seed)
+            x, at = rng.uniform(-HALF, HALF, o.num_data), np.linspace(-HALF, HALF, NUM_TEST)
+            self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
+            self.test_data, ends = np.column_stack([at, truth(at)]), (-HALF, HALF)
         else:
-            self.data, self.test_data = options.divided_table(o.data, SPARSE_TABLE, o.num_data, o.data_seed)
-            x, self.input_names = self.data_rows[:, 0], options.names_of_inputs(o.data, SPARSE_TABLE, 1)
-            self._place(np.linspace(x.min(), x.max(), o.dim)[:, None], o.width * median_distance(x[:, None]))
-
-    def _draw(self, rng: Rng) -> None:
-        o = self.options
-        x = rng.uniform(-HALF, HALF, o.num_data)
-        self.data = np.column_stack([x, truth(x) + NOISE * rng.standard_normal(o.num_data)])
-        at = np.linspace(-HALF, HALF, NUM_TEST)
-        self.test_data = np.column_stack([at, truth(at)])
-        self._place(np.linspace(-HALF, HALF, o.dim)[:, None], o.width * median_distance(x[:, None]))
+            self.data, self.test_data = options.divided_table(o.data, o.form, o.num_data, o.data_seed)
+            self.input_names = options.names_of_inputs(o.data, o.form, 1)
+            x = self.data_rows[:, 0]
+            ends = x.min(), x.max()
+        self._place(np.linspace(*ends, o.dim)[:, None], o.width * median_distance(x[:, None]))
 
     def true_function(self, inputs: Array) -> Array:
         """The function that the data were drawn around, at inputs (n, 1); NaN of a person's table."""
@@ -264,9 +259,6 @@ class SparseGP(GaussianProcess[SparseGPOptions]):
 
 SONG_YEARS_NUM_TEST = 1000  # rows held out, at most
 OF_FEATURES = "Columns of features, then one of numbers y; both are scaled, y to [0, 1]."
-SONG_YEARS_TABLE = options.TableForm(
-    OF_FEATURES, most=FEATURES - 1, outcome="number", held_out=1, as_given=True, layout=FEATURES + 1
-)
 
 
 class SongYearsOptions(SparseOptions):
@@ -278,6 +270,9 @@ class SongYearsOptions(SparseOptions):
     noise_variance: Noise variance that the model assumes; years are scaled to [0, 1].
     """
 
+    form = options.TableForm(
+        OF_FEATURES, most=FEATURES - 1, outcome="number", held_out=1, as_given=True, layout=FEATURES + 1
+    )
     data = options.data_source({options.SIMULATED: "synthetic songs"})
     dim = Whole(64, (1, 1024), (1, 256), "Inducing inputs M", log=True)
     num_data = options.data_points(2000)
@@ -296,7 +291,6 @@ class SongYears(GaussianProcess[SongYearsOptions]):
 
     name = "song_years"
     kernel_groups = ("linear", "sparse_gp")
-    table = SONG_YEARS_TABLE
 
     def build(self) -> None:
         """Draw rows from `default_rng(data_seed)` alone, or draw the rows to learn from out of a file's."""
@@ -305,8 +299,9 @@ class SongYears(GaussianProcess[SongYearsOptions]):
         if o.data == options.SIMULATED:
             rows, held_out = drawn_songs(rng, o.num_data), drawn_songs(rng, SONG_YEARS_NUM_TEST)
         else:
-            table = options.at_least_two(o.data, options.rows_of(o.data, SONG_YEARS_TABLE).rows)
-            rows, held_out = _split(rng, _scaled(table, o.data), o)
+            table = _scaled(options.at_least_two(o.data, options.rows_of(o.data, o.form).rows), o.data)
+            parts = options.divided(rng, len(table), o.num_data, o.data, SONG_YEARS_NUM_TEST)
+            rows, held_out = (table[part] for part in parts)
         self.data, self.test_data = rows, held_out
         self.input_names = tuple(f"x{k + 1}" for k in range(rows.shape[1] - 1))
         chosen = rng.permutation(len(rows))[: min(o.dim, len(rows))]
@@ -318,26 +313,10 @@ def _scaled(table: Array, source: str) -> Array:
     return scaled_rows(table) if 2 <= table.shape[1] <= FEATURES else scaled_songs(table, source)
 
 
-def _split(rng: Rng, table: Array, o: SongYearsOptions) -> tuple[Array, Array]:
-    options.check_most("num_data", o.num_data, len(table) - 1, o.data, options.HELD_OUT)
-    order = rng.permutation(len(table))
-    return table[order[: o.num_data]], table[order[o.num_data :][:SONG_YEARS_NUM_TEST]]
-
-
 # The hyperparameters of a Gaussian process classifier: their posterior can be evaluated, but has no gradient here.
 
 REACH = 7  # prior sds that a grid holds
 ENOUGH = 4000  # cells of it
-CLASSES_TABLE = options.TableForm(
-    "Columns of features, then one with the class; each feature must vary.",
-    most=options.ANY,
-    outcome="class",
-    dim_beyond=0,
-    rows_option="num_rows",
-    inputs_option="columns",
-    reduces=True,
-    picks="class_above",
-)
 
 
 class GPClassificationOptions(options.TargetOptions):
@@ -353,6 +332,16 @@ class GPClassificationOptions(options.TargetOptions):
     free_scale: Whether the sd s of the latent function is unknown too: the last coordinate, or 1 as in the thesis.
     """
 
+    form = options.TableForm(
+        "Columns of features, then one with the class; each feature must vary.",
+        most=options.ANY,
+        outcome="class",
+        dim_beyond=0,
+        rows_option="num_rows",
+        inputs_option="columns",
+        reduces=True,
+        picks="class_above",
+    )
     data = options.data_source({CANCER: "breast tissue samples"})
     class_above = Real(0.5, (-1e6, 1e6), (-1, 10), "Class 1 above", only_if=("data", A_FILE))
     columns = Whole(2, (1, 30), (1, 9), "Features k")
@@ -381,14 +370,12 @@ class GPClassification(GaussianPrior[GPClassificationOptions]):
 
     name = "gp_classification" if find_spec("sklearn") else ""
     kernel_groups = ("gp_classification",)
-    declared = frozenset()
-    table = CLASSES_TABLE
 
     def build(self) -> None:
         """Draw the rows from `default_rng(target_seed)` alone."""
         o = self.options
         self.data, self.prior_sd, self.dim = None, o.prior_sd, o.columns + o.free_scale
-        given = o.data, CLASSES_TABLE, o.columns, o.num_rows, o.class_above, o.target_seed
+        given = o.data, o.form, o.columns, o.num_rows, o.class_above, o.target_seed
         self.features, self.classes, self.feature_names = read_columns(*given)
         self.parameter_names = numbered("log ℓ", o.columns) + ("log s",) * o.free_scale
         self.prior_frame(0.0)

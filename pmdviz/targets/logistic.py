@@ -22,11 +22,8 @@ from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 NUM_TEST = 1000  # rows held out
 REACH = 9  # prior sds that a grid holds
 IMAGES = {"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"}
-TRUTHS = {"slopes": "slopes of a given length", "prior": "drawn from the prior"}
 OF_FEATURES = "Columns of features, then one with the class."
-LOGISTIC_TABLE = options.TableForm(
-    OF_FEATURES, most=options.ANY, outcome="class", dim_beyond=1, held_out=1, reduces=True, picks="pair"
-)
+TRUTHS = {"slopes": "slopes of a given length", "prior": "drawn from the prior"}
 
 
 class LogisticOptions(options.DataOptions):
@@ -40,6 +37,9 @@ class LogisticOptions(options.DataOptions):
     slope: How steeply the probability of class 1 rises across the decision line.
     """
 
+    form = options.TableForm(
+        OF_FEATURES, most=options.ANY, outcome="class", dim_beyond=1, held_out=1, reduces=True, picks="pair"
+    )
     data = options.data_source({options.SIMULATED: "the model itself", **IMAGES})
     pair = options.digit_pair()
     dim = Whole(3, (1, 100), label="Dimension d")
@@ -67,9 +67,7 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
         likelihoods.logistic_grad_log_likelihood,
         likelihoods.LogisticModel,
     )
-    declared = frozenset({"gradient", "simulation", "predictive", "quadratic_bound", "blocks"})
     predicts, intercept = "class", 1
-    table = LOGISTIC_TABLE
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or read and divide them."""
@@ -83,10 +81,10 @@ class Logistic(InBlocks, CompiledLikelihood[LogisticOptions]):
         if o.data == options.SIMULATED:
             self._draw(np.random.default_rng(o.data_seed))
         else:
-            read = read_two_classes(o.data, LOGISTIC_TABLE, o.pair, o.num_data, o.dim - 1, o.data_seed)
+            read = read_two_classes(o.data, o.form, o.pair, o.num_data, o.dim - 1, o.data_seed)
             self.data, self.test_data = (_rows(some[:, :-1], some[:, -1]) for some in read)
             if names_file(o.data):
-                self.input_names = options.names_of_inputs(o.data, LOGISTIC_TABLE, o.dim - 1)
+                self.input_names = options.names_of_inputs(o.data, o.form, o.dim - 1)
         self.prior_frame(*self.true_weights)
 
     def _draw(self, rng: Rng) -> None:
@@ -164,7 +162,6 @@ def _rows(features: Array, classes: Array) -> Array:
 # Bayesian logistic regression with several classes: a softmax of linear functions, Gaussian prior.
 
 OF_INPUTS = "Columns of inputs, then one with the class."
-SOFTMAX_TABLE = options.TableForm(OF_INPUTS, most=options.ANY, outcome="classes", held_out=1)
 
 
 class SoftmaxOptions(options.DataOptions):
@@ -177,6 +174,7 @@ class SoftmaxOptions(options.DataOptions):
     num_inputs: Number of inputs; with an intercept each class has F + 1 weights.
     """
 
+    form = options.TableForm(OF_INPUTS, most=options.ANY, outcome="classes", held_out=1)
     data = options.data_source({options.SIMULATED: "the model itself", **IMAGES})
     num_data = options.data_points(200)
     num_classes = Whole(3, (2, 100), (2, 10), "Classes K", only_if=options.ONLY_SIMULATED)
@@ -197,9 +195,7 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
     """
 
     name = "softmax"
-    declared = frozenset({"gradient", "simulation", "predictive"})
     predicts = "classes"
-    table = SOFTMAX_TABLE
 
     def build(self) -> None:
         """Draw weights and data from `default_rng(data_seed)` alone, or read and divide the data."""
@@ -212,7 +208,7 @@ class Softmax(GaussianPrior[SoftmaxOptions]):
             weights = self.sample_prior(rng, 1)[0]
             self.data, self.test_data = (self._drawn(rng, weights, None, n) for n in (o.num_data, NUM_TEST))
         else:
-            self.data, self.test_data, labels, _ = read_classes(o.data, SOFTMAX_TABLE, o.num_data, o.data_seed)
+            self.data, self.test_data, labels, _ = read_classes(o.data, o.form, o.num_data, o.data_seed)
             self.shape = len(labels), self.data.shape[1]
             self.dim, weights = self.shape[0] * self.shape[1], np.zeros(1)
         self.input_names = tuple(f"x{f}" for f in range(1, self.shape[1]))

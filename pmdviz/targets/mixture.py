@@ -19,7 +19,6 @@ from pmdviz.targets.space import Discrete, InBlocks, coordinate_blocks, numbered
 from pmdviz.targets.without_data import WithoutData
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-TABLE = options.TableForm("One column of numbers: each is an observation x.")
 
 
 class MixtureOptions(options.DataOptions):
@@ -32,7 +31,8 @@ class MixtureOptions(options.DataOptions):
     theta2: True distance from the first mean to the second.
     """
 
-    data = options.own_data(TABLE)
+    form = options.TableForm("One column of numbers: each is an observation x.")
+    data = options.own_data(form)
     num_data = options.data_points(1000)
     sigma_x = options.noise(2.5)
     p = Real(0.5, (0.01, 0.99), label="First component's weight p")
@@ -57,8 +57,7 @@ class Mixture(CompiledLikelihood[MixtureOptions]):
     name = "mixture"
     kernel_groups = ("mixture",)
     compiled = mixture.mixture_log_likelihood, mixture.mixture_grad_log_likelihood, mixture.mixture_model
-    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
-    table = TABLE
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -68,7 +67,7 @@ class Mixture(CompiledLikelihood[MixtureOptions]):
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.array([o.theta1, o.theta2]), o.num_data)
             self.prior_frame(o.theta1, o.theta2, o.theta1 + o.theta2)
         else:
-            self.data = options.divided_table(o.data, TABLE, o.num_data, o.data_seed)[0][:, 0]
+            self.data = options.divided_table(o.data, o.form, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(*np.quantile(self.data, [0.05, 0.95]))
 
     def _handles(self) -> tuple[Handle, ...]:
@@ -139,7 +138,6 @@ class Gmm(InBlocks, WithoutData[GmmOptions]):
 
     name = "gmm"
     kernel_groups = ("gaussian_mixture",)
-    declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
         """Draw means and weights from `default_rng(target_seed)` alone."""
@@ -193,7 +191,7 @@ class WarpedGmmOptions(options.StartOptions):
 
     curvature = Real(0.5, (-2, 2), label="Curvature c", unit="1 / units of x")
     variance = Real(0.3, (0.05, 2), log=True, label="Variance v", unit="(units of x)²")
-    q0_mean, q0_sd = options.Q0_MEAN, options.q0_sd(1.73)
+    q0_mean, q0_sd = options.Q0_MEAN, options.Q0_SD.at(1.73)
 
 
 class WarpedGmm(WithoutData[WarpedGmmOptions]):
@@ -307,7 +305,6 @@ class Rbm(WithoutData[RbmOptions]):
 
     name = "rbm"
     kernel_groups = ("boltzmann", "gaussian_mixture")
-    declared = frozenset({"gradient", "conditionals"})
 
     def build(self) -> None:
         """Draw B, b and c from `default_rng(target_seed)` alone."""

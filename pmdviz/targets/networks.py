@@ -19,8 +19,6 @@ from pmdviz.targets.base import IN_SILENCE, FairSigns, Target
 from pmdviz.targets.options import ANY, DataOptions, TableForm, data_points, data_source
 from pmdviz.targets.rows import curve, read_classes, read_regression
 
-BINARY_TABLE = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
-
 
 class BinaryNetOptions(DataOptions):
     """Options of `binary_net`.
@@ -35,6 +33,7 @@ class BinaryNetOptions(DataOptions):
         instead of its sign. The larger, the nearer to the net itself, and the less a gradient says.
     """
 
+    form = TableForm("Columns of inputs, then one with the class.", most=ANY, outcome="classes", held_out=1)
     data = data_source({"digits": "digits, 8 x 8 pixels", "mnist": "MNIST, 28 x 28 pixels"})
     num_data = data_points(1300)
     hidden = Whole(32, (1, 1000), (4, 200), "Hidden units H", log=True)
@@ -58,14 +57,12 @@ class BinaryNet(FairSigns[BinaryNetOptions]):
     """
 
     name = "binary_net" if find_spec("sklearn") else ""
-    declared = frozenset({"relaxation", "predictive"})
     predicts = "classes"
-    table = BINARY_TABLE
 
     def build(self) -> None:
         """Read the data, and divide them by `default_rng(data_seed)`; the rest is held out."""
         o = self.options
-        read = read_classes(o.data, BINARY_TABLE, o.num_data, o.data_seed)
+        read = read_classes(o.data, o.form, o.num_data, o.data_seed)
         self.data, self.test_data, labels, self.image_shape = read
         self.shape = networks.NetShape(self.data.shape[1] - 1, o.hidden, len(labels), o.steepness, o.logit_scale)
         self.in_space((self.shape.inputs + self.shape.classes, o.hidden), _binary_names(self.shape))
@@ -119,8 +116,6 @@ class InverseGamma(NamedTuple):
 
 
 NOISE_PRIOR = InverseGamma(1.0, 0.01)  # of s2 in units of the variance of y; the paper's 1 / s2 has no draws
-OF_INPUTS = "Columns of inputs, then one with the outcome, a number."
-REGRESSION_TABLE = TableForm(OF_INPUTS, most=ANY, outcome="number", held_out=2)
 REGRESSIONS = {
     "curve": "a curve, one input",
     "simulated": "simulated, 20 inputs",
@@ -150,6 +145,7 @@ class RegressionNetOptions(DataOptions):
         degrees of freedom and scale √(β₀/α₀).
     """
 
+    form = TableForm("Columns of inputs, then one with the outcome, a number.", most=ANY, outcome="number", held_out=2)
     data = data_source(REGRESSIONS)
     response = Choice("real", RESPONSES, "Response", default_by=("data", CLASSES))
     num_data = data_points(200)
@@ -181,16 +177,15 @@ class RegressionNet(Target[RegressionNetOptions]):
 
     name = "regression_net"
     kernel_groups = ("regression_net",)
-    declared = frozenset({"gradient", "predictive", "latent_scales"})
+    predicts = "number"  # or a class
     by_points = True
-    table = REGRESSION_TABLE
     noise_prior: InverseGamma | None  # None without a noise variance, as in classification
 
     def build(self) -> None:
         """Read or draw the data, and divide them into rows to learn from, for validation and for the test."""
         o = self.options
         binary = o.response == "binary"
-        rows, self.input_names = read_regression(o.data, REGRESSION_TABLE, binary, o.num_data, o.data_seed)
+        rows, self.input_names = read_regression(o.data, o.form, binary, o.num_data, o.data_seed)
         self.data, self.validation_data, self.test_data = rows
         self.predicts = "class" if binary else "number"
         self.centre, self.unit = rows[0].mean(axis=0), rows[0].std(axis=0)

@@ -23,7 +23,6 @@ BOX_SDS = 10.0  # prior sd beyond the true theta that the exact posterior is loo
 FARTHEST = 10.0  # a mean of data, units of x: as far as the mean of simulated ones
 NUM_CELLS = 100_000  # that hold the exact posterior: a ridge of 2,000 data is hundreds of its widths long
 OF_BANANA = "One column of numbers: each is an observation x, θ₁ + b θ₂² with noise; their mean at most 10 from 0."
-BANANA_TABLE = options.TableForm(OF_BANANA)
 
 
 class BananaOptions(options.DataOptions):
@@ -35,7 +34,8 @@ class BananaOptions(options.DataOptions):
     theta2: True value, used to simulate the data.
     """
 
-    data = options.own_data(BANANA_TABLE)
+    form = options.TableForm(OF_BANANA)
+    data = options.own_data(form)
     num_data = options.data_points(100, most=2000)
     sigma_x = options.noise(2.0, least=1.0)
     bend = Real(1.0, (0, 2), label="Bend b", unit="units of x / θ²")
@@ -59,8 +59,7 @@ class Banana(CompiledLikelihood[BananaOptions]):
     name = "banana"
     kernel_groups = ("banana",)
     compiled = likelihoods.banana_log_likelihood, likelihoods.banana_grad_log_likelihood, likelihoods.BananaModel
-    declared = frozenset({"gradient", "row_density"})
-    table = BANANA_TABLE
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -77,7 +76,7 @@ class Banana(CompiledLikelihood[BananaOptions]):
     def _read(self) -> None:
         """The data of a table. Nearest to 0 on θ₁ + b θ₂² = x̄, both coordinates are below 1.5 |x̄|."""
         o = self.options
-        self.data = options.divided_table(o.data, BANANA_TABLE, o.num_data, o.data_seed)[0][:, 0]
+        self.data = options.divided_table(o.data, o.form, o.num_data, o.data_seed)[0][:, 0]
         mean = float(self.data_rows.mean())
         if abs(mean) > FARTHEST:
             words = f"the mean of data {shown(o.data)} must lie between -{FARTHEST:g} and {FARTHEST:g}"
@@ -103,7 +102,6 @@ class Banana(CompiledLikelihood[BananaOptions]):
 # A posterior with two modes on a line: densities are curves.
 
 REACH = 8.0  # prior sds each way: they hold all but 1e-14 of the prior
-BIMODAL_TABLE = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
 
 
 class Bimodal1DOptions(options.DataOptions):
@@ -113,7 +111,8 @@ class Bimodal1DOptions(options.DataOptions):
     theta: True size of θ; 0 gives a single mode.
     """
 
-    data = options.own_data(BIMODAL_TABLE)
+    form = options.TableForm("One column of numbers: each is an observation x, a noisy θ².")
+    data = options.own_data(form)
     num_data = options.data_points(100)
     sigma_x = options.noise(3.0)
     prior_sd = options.prior_sd(bounds=(0.05, 100))
@@ -132,8 +131,7 @@ class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
     name = "bimodal1d"
     kernel_groups = ("bimodal",)
     compiled = likelihoods.bimodal_log_likelihood, likelihoods.bimodal_grad_log_likelihood, likelihoods.BimodalModel
-    declared = frozenset({"gradient", "row_density"})
-    table = BIMODAL_TABLE
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -143,7 +141,7 @@ class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
             self.data = o.theta**2 + o.sigma_x * np.random.default_rng(o.data_seed).standard_normal(o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = options.divided_table(o.data, BIMODAL_TABLE, o.num_data, o.data_seed)[0][:, 0]
+            self.data = options.divided_table(o.data, o.form, o.num_data, o.data_seed)[0][:, 0]
             self.prior_frame(self._best_fit)
 
     @property
@@ -169,9 +167,6 @@ class Bimodal1D(CompiledLikelihood[Bimodal1DOptions]):
 
 # The conjugate Gaussian: everything about the posterior is known in closed form.
 
-OF_COORDINATES = "A column of numbers for each coordinate of θ: a row is one x."
-GAUSSIAN_TABLE = options.TableForm(OF_COORDINATES, most=100, dim_beyond=0)
-
 
 class GaussianOptions(options.DataOptions):
     """Options of `gaussian`.
@@ -181,7 +176,8 @@ class GaussianOptions(options.DataOptions):
     theta: True value of every coordinate.
     """
 
-    data = options.own_data(GAUSSIAN_TABLE)
+    form = options.TableForm("A column of numbers for each coordinate of θ: a row is one x.", most=100, dim_beyond=0)
+    data = options.own_data(form)
     dim = Whole(2, (1, 100), label="Dimension d")
     num_data = options.data_points(20)
     sigma_x = options.noise(2.0)
@@ -203,8 +199,7 @@ class Gaussian(CompiledLikelihood[GaussianOptions]):
     name = "gaussian"
     kernel_groups = ("gaussian",)
     compiled = likelihoods.gaussian_log_likelihood, likelihoods.gaussian_grad_log_likelihood, likelihoods.GaussianModel
-    declared = frozenset({"gradient", "conditionals", "simulation", "row_density"})
-    table = GAUSSIAN_TABLE
+    row_density = True
 
     def build(self) -> None:
         """Draw the data from `default_rng(data_seed)` alone, or take a table's."""
@@ -215,7 +210,7 @@ class Gaussian(CompiledLikelihood[GaussianOptions]):
             self.data = self._simulate(np.random.default_rng(o.data_seed), np.full(o.dim, o.theta), o.num_data)
             self.prior_frame(o.theta)
         else:
-            self.data = options.divided_table(o.data, GAUSSIAN_TABLE, o.num_data, o.data_seed, o.dim)[0]
+            self.data = options.divided_table(o.data, o.form, o.num_data, o.data_seed, o.dim)[0]
             self.prior_frame(*self._posterior(self.data)[0])
 
     def _handles(self) -> tuple[Handle, ...]:
@@ -254,7 +249,6 @@ class Gaussian(CompiledLikelihood[GaussianOptions]):
 
 NUM_TEST = 1000  # rows held out
 OF_FEATURES = "Columns of features, then one of numbers y. The first weight is then the intercept."
-LINEAR_TABLE = options.TableForm(OF_FEATURES, most=199, outcome="number", dim_beyond=1)
 
 
 class LinearOptions(options.DataOptions):
@@ -265,7 +259,8 @@ class LinearOptions(options.DataOptions):
     correlation: Correlation r of neighbouring features; features k and l have correlation r^|k-l|.
     """
 
-    data = options.own_data(LINEAR_TABLE)
+    form = options.TableForm(OF_FEATURES, most=199, outcome="number", dim_beyond=1)
+    data = options.own_data(form)
     dim = Whole(8, (1, 200), label="Dimension d")
     num_data = options.data_points(500)
     sigma_y = options.noise(1.0, label="Noise sd of y", unit="units of y")
@@ -288,9 +283,7 @@ class Linear(CompiledLikelihood[LinearOptions]):
     name = "linear"
     kernel_groups = ("linear",)
     compiled = likelihoods.linear_log_likelihood, likelihoods.linear_grad_log_likelihood, likelihoods.LinearModel
-    declared = frozenset({"gradient", "conditionals", "simulation", "predictive"})
     predicts = "number"
-    table = LINEAR_TABLE
 
     def build(self) -> None:
         """Draw the true weights, features and y from `default_rng(data_seed)` alone, or take a table's."""
@@ -309,10 +302,10 @@ class Linear(CompiledLikelihood[LinearOptions]):
     def _read(self) -> None:
         """The rows of a table, each with a 1 before it."""
         o = self.options
-        rows, rest = options.divided_table(o.data, LINEAR_TABLE, o.num_data, o.data_seed, o.dim)
+        rows, rest = options.divided_table(o.data, o.form, o.num_data, o.data_seed, o.dim)
         self.data = with_ones(rows)
         self.test_data = None if rest is None else with_ones(rest)
-        self.input_names, self.intercept = options.names_of_inputs(o.data, LINEAR_TABLE, o.dim - 1), 1
+        self.input_names, self.intercept = options.names_of_inputs(o.data, o.form, o.dim - 1), 1
         self.prior_frame(*self._posterior(self.data)[0])
 
     def make_reference(self) -> GaussianExact:
@@ -369,8 +362,7 @@ PIXELS = SIDE**2
 HELD_OUT = 500  # images that can be chosen; the decoder is fitted to the others
 CARRIED = "digits"  # the value of option `data` that means scikit-learn's images
 OF_PIXELS = "One column of 64 numbers: the pixels of an image of 8 x 8, row by row, from 0 dark to 1 bright."
-TABLE = options.TableForm(OF_PIXELS, as_given=True)
-DATA_DOC = f"An image of scikit-learn's; or a table of your own. {TABLE.words}"
+DATA_DOC = f"An image of scikit-learn's; or a table of your own. {OF_PIXELS}"
 PLACES = 9  # of the decoder: the bits of LAPACK depend on BLAS threads
 
 
@@ -382,6 +374,7 @@ class PPCAOptions(options.TargetOptions):
     num_data: How many of the image's 64 pixels are observed, scattered over it; each is an observation.
     """
 
+    form = options.TableForm(OF_PIXELS, as_given=True)
     data = options.data_source({CARRIED: "scikit-learn's digits"}, doc=DATA_DOC)
     image = Whole(0, (0, HELD_OUT - 1), label="Image", only_if=("data", CARRIED))
     dim = Whole(5, (1, 20), label="Latent dimension k")
@@ -410,10 +403,8 @@ class PPCA(Linear):
     """
 
     name = "ppca" if find_spec("sklearn") else ""
-    declared = frozenset({"gradient", "conditionals", "simulation"})
     predicts = ""
     image_shape = (SIDE, SIDE)
-    table = TABLE
 
     def build(self) -> None:
         """Fit the decoder, and take the image; nothing is random."""
@@ -421,7 +412,7 @@ class PPCA(Linear):
         self.dim, self.prior_sd, self.parameter_names = o.dim, 1.0, numbered("z", o.dim)
         self.decoder = fitted_decoder(o.dim)
         self.sigma_y, self.numbers = self.decoder.noise_sd, (self.decoder.noise_sd,)
-        self.image = self.decoder.held_out[o.image] if o.data == CARRIED else _own_image(o.data)
+        self.image = self.decoder.held_out[o.image] if o.data == CARRIED else _own_image(o.data, o.form)
         self.observed = np.random.default_rng(0).permutation(PIXELS)[: o.num_data]  # the same for every image
         self.data = np.column_stack([self.decoder.weights, self.image - self.decoder.mean])[self.observed]
         self.scale, self.view_box = np.ones(o.dim), ((-4.0, 4.0),) * o.dim
@@ -436,12 +427,12 @@ class PPCA(Linear):
         return np.column_stack([features, (features * theta).sum(axis=1) + self.sigma_y * rng.standard_normal(n)])
 
 
-def _own_image(source: str) -> Array:
+def _own_image(source: str, form: options.TableForm) -> Array:
     """The pixels (64,) of a table."""
-    rows = TABLE.size_of(source)[0]
+    rows = form.size_of(source)[0]
     if rows != PIXELS:
         raise InputError(f"data {shown(source)} must have {PIXELS} rows, a pixel in each; they have {rows:,}", "data")
-    return options.divided_table(source, TABLE, PIXELS, 0)[0][:, 0]
+    return options.divided_table(source, form, PIXELS, 0)[0][:, 0]
 
 
 @cache

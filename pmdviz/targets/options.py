@@ -7,15 +7,15 @@ import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeAlias
 
 import numpy as np
 
 from pmdviz.data.cells import MOST_CLASSES, NUMBERS, WORDS, Cells, Column, cells_of
 from pmdviz.data.files import cells_in, content_of, path_of, too_small
-from pmdviz.data.tables import Pin, Table, as_array, hold, is_frame
+from pmdviz.data.tables import Pin, Table, Units, as_array, hold, is_frame
 from pmdviz.errors import InputError, InputWarning, shown, unknown
-from pmdviz.kernels.checks import Array
+from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import A_FILE, Choice, Knobs, Real, Source, Whole
 from pmdviz.targets.space import numbered
 
@@ -99,7 +99,7 @@ class Chosen(NamedTuple):
     columns: tuple[str, ...]
     rows: Array  # (n, inputs, and 1 with an outcome)
     said: tuple[str, ...] = ()  # sentences on changes to the data
-    units: tuple[tuple[float, float], ...] = ()  # mean and sd of each column before it was scaled
+    units: Units = ()
 
 
 def usual_roles(cells: Cells, form: TableForm) -> tuple[str, ...]:
@@ -151,12 +151,9 @@ def chosen(cells: Cells, roles: Sequence[str], form: TableForm, scale: bool = Fa
         said.append(f"{lost:,} row{'s' * (lost > 1)} with missing values {'are' if lost > 1 else 'is'} left out.")
     names, scales = zip(*((name, scaled) for called, _, scaled in parts for name in called), strict=True)
     rows = np.column_stack([values for _, values, _ in parts])
-    units: tuple[tuple[float, float], ...] = ()
+    units: Units = ()
     if scale:
-        said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {_units(names, rows, scales)}.")
-        found = zip(rows.mean(axis=0).tolist(), rows.std(axis=0).tolist(), scales, strict=True)
-        units = tuple((_rounded(mean), _rounded(sd) or 1.0) if on else (0.0, 1.0) for mean, sd, on in found)
-        rows = _scaled(rows, scales)
+        rows, units = _scaled(names, rows, scales, said)
     return Chosen(tuple(names), rows, tuple(said), units)
 
 
@@ -243,26 +240,27 @@ def _outcome(column: Column, rows: Array, form: TableForm, said: list[str]) -> P
     return (column.name,), codes, False
 
 
-def _units(names: Sequence[str], rows: Array, which: Sequence[bool]) -> str:
-    """The values of 0 and 1 of the first few scaled columns in the units of the table."""
-    scaled = [(name, column.mean(), column.std()) for name, column, on in zip(names, rows.T, which, strict=True) if on]
-    some = [f"{shown(name, 24)} {mean:.4g} and {mean + sd:.4g}" for name, mean, sd in scaled[:4]]
-    return ", ".join([*some, *(["..."] if len(scaled) > 4 else [])])
-
-
 def _rounded(value: float) -> float:
     """To 12 digits: the last ones depend on the machine."""
     return float(f"{value:.12g}")
 
 
-def _scaled(rows: Array, which: Sequence[bool]) -> Array:
-    """Columns less their mean, divided by their sd; a column of one value is 0."""
+def _scaled(names: Sequence[str], rows: Array, which: Sequence[bool], said: list[str]) -> tuple[Array, Units]:
+    """Columns less their mean, divided by their sd, with both; a column of one value is 0.
+
+    A sentence has the values of 0 and 1 of the first few in the units of the table.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         mean, sd = rows.mean(axis=0), rows.std(axis=0)
         made = np.round((rows - mean) / np.where(sd > 0, sd, 1.0), SCALED_TO)
     if not np.isfinite((made + sd)[:, np.array(which)]).all():
         raise InputError("some numbers are too large to be scaled: leave that column out, or give them in other units")
-    return np.where(which, made, rows)
+    found = list(zip(names, mean.tolist(), sd.tolist(), which, strict=True))
+    some = [f"{shown(name, 24)} {zero:.4g} and {zero + one:.4g}" for name, zero, one, on in found if on]
+    told = ", ".join([*some[:4], *(["..."] if len(some) > 4 else [])])
+    said.append(f"Scaled to mean 0 and sd 1; 0 and 1 are, in the original units: {told}.")
+    units = tuple((_rounded(zero), _rounded(one) or 1.0) if on else (0.0, 1.0) for _, zero, one, on in found)
+    return np.where(which, made, rows), units
 
 
 def rows_of(source: str, form: TableForm) -> Chosen:
@@ -367,10 +365,18 @@ def divided_table(
         raise InputError(f"data {shown(source)} must have {form.columns_words}; they have {has}", "data")
     if form.dim_beyond is not None and dim is not None and dim != (needed := inputs + form.dim_beyond):
         raise InputError(f"dim must be {needed} with data {shown(source)} of {columns} columns; got {dim}", "dim")
-    check_most("num_data", num_data, len(rows) - form.held_out, source, HELD_OUT * form.held_out)
-    order = np.random.default_rng(seed).permutation(len(rows))
-    kept, rest = np.sort(order[:num_data]), np.sort(order[num_data:][:MOST_HELD_OUT])
+    rng, left = np.random.default_rng(seed), form.held_out
+    kept, rest = map(np.sort, divided(rng, len(rows), num_data, source, MOST_HELD_OUT, left))
     return rows[kept].astype(float), rows[rest].astype(float) if len(rest) else None
+
+
+def divided(
+    rng: Rng, rows: int, num_data: int, source: str, most: int = MOST_HELD_OUT, left: int = 1
+) -> tuple[Array, Array]:
+    """Numbers of `num_data` rows in random order, and of at most `most` others; `left` must be. Raises InputError."""
+    check_most("num_data", num_data, rows - left, source, HELD_OUT * left)
+    order = rng.permutation(rows)
+    return order[:num_data], order[num_data:][:most]
 
 
 def check_most(option: str, given: int, most: int, source: str, so_that: str = "") -> None:
@@ -399,10 +405,12 @@ class TargetOptions(Knobs):
     """
 
     restarts = True
+    form: ClassVar[TableForm]  # what a person's own table must be, where there is a knob `data`
 
 
 ONLY_SIMULATED = "data", SIMULATED  # `only_if` of an option that matters to simulated data alone
 Q0_MEAN = Real(0.0, (-50, 50), (-10, 10), "Mean of q₀", "units of x")
+Q0_SD = Real(2.0, (0.05, 100), (0.5, 10), "Sd of q₀", "units of x", log=True)
 
 
 class DataOptions(TargetOptions):
@@ -444,15 +452,10 @@ def prior_sd(bounds: tuple[float, float], default: float = 1.0, basic: bool = Fa
     return Real(default, bounds, usual, "Prior sd", "units of θ", log=True, basic=basic)
 
 
-def q0_sd(default: float) -> KnobSpec[float]:
-    """The sd of q0 in every coordinate."""
-    return Real(default, (0.05, 100), (0.5, 10), "Sd of q₀", "units of x", log=True)
-
-
 class StartOptions(TargetOptions):
     """Options of a target without data: its last ones."""
 
-    q0_mean, q0_sd = Q0_MEAN, q0_sd(2.0)
+    q0_mean, q0_sd = Q0_MEAN, Q0_SD
 
 
 def target_seed(default: int, what: str) -> KnobSpec[int]:

@@ -15,11 +15,10 @@ import numpy as np
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
 from pmdviz.kernels.checks import Array, Rng
-from pmdviz.targets.options import HELD_OUT, TableForm, at_least_two, check_most, rows_of
+from pmdviz.targets.options import MOST_HELD_OUT, TableForm, at_least_two, check_most, divided, rows_of
 from pmdviz.targets.space import numbered
 
 PLACES = 9  # of a score: the bits of BLAS depend on its number of threads
-MOST_HELD_OUT = 5000  # enough for an accuracy to half a percent; every frame predicts them all
 BRIGHTEST = 255.0  # a pixel of one byte
 LABELS = ({0.0, 1.0}, {-1.0, 1.0})
 
@@ -36,10 +35,8 @@ def read_two_classes(
     """
     table, unit = labelled_rows(source, form)
     kept, y = _two(source, table[:, -1], pair)
-    check_most("num_data", num_data, len(kept) - 1, source, HELD_OUT)
+    train, test = divided(np.random.default_rng(seed), len(kept), num_data, source)
     check_most("dim", num_features + 1, table.shape[1], source)
-    order = np.random.default_rng(seed).permutation(len(kept))
-    train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
     x, held_out = (table[kept[rows], :-1].astype(np.float64) / unit for rows in (train, test))
     if num_features < x.shape[1]:
         x, held_out = _principal(x, held_out, num_features)
@@ -56,7 +53,7 @@ def labelled_rows(source: str, form: TableForm) -> tuple[Array, float]:
 def _two(source: str, labels: Array, pair: str) -> tuple[Array, Array]:
     """Which rows are of the two classes (n,), and their classes 0 and 1 (n,)."""
     found = set(np.unique(labels).tolist())
-    if found in LABELS and source not in CARRIED:
+    if found in LABELS:
         return np.arange(len(labels)), (labels > 0).astype(np.float64)
     one, zero = (float(label) for label in pair.split("-"))
     if not {one, zero} <= found:
@@ -137,9 +134,7 @@ def read_classes(
     if not 2 <= len(labels) <= MOST_CLASSES:
         words = f"must hold from 2 to {MOST_CLASSES} different classes; it holds {len(labels):,}"
         raise InputError(f"the last column of data {shown(source)} {words}", "data")
-    check_most("num_data", num_data, len(table) - 1, source, HELD_OUT)
-    order = np.random.default_rng(seed).permutation(len(table))
-    train, test = order[:num_data], order[num_data:][:MOST_HELD_OUT]
+    train, test = divided(np.random.default_rng(seed), len(table), num_data, source)
     shape = _image_shape(table.shape[1] - 1) if unit > 1 else None
     if shape is not None:
         middle, half = np.full(table.shape[1] - 1, 0.5 * unit), np.array(0.5 * unit)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -118,11 +118,7 @@ class SimplexNames(Sequence[str]):
     def __len__(self) -> int:
         return self.num * self.size
 
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> tuple[str, ...]: ...
-    def __getitem__(self, at: int | slice) -> str | tuple[str, ...]:
+    def __getitem__(self, at: Any) -> Any:  # of a slice a tuple
         if isinstance(at, slice):
             return tuple(self[k] for k in range(*at.indices(len(self))))
         k, w = divmod(range(len(self))[at], self.size)

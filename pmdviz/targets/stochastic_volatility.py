@@ -32,9 +32,6 @@ BOX = (-7.5, 0.5), (-0.5, 4.0)  # that hold them
 START_PSI, START_NOISE = math.atanh(0.5), 0.1
 BY_BETA = math.lgamma(sum(BETA)) - math.lgamma(BETA[0]) - math.lgamma(BETA[1]) - math.log(2)
 UPDATES_OF_MU = {"derived": "as derived", "printed": "as printed, with T - 1"}
-TABLE = options.TableForm(
-    "One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True
-)
 
 
 class StochasticVolatilityOptions(options.DataOptions):
@@ -51,6 +48,9 @@ class StochasticVolatilityOptions(options.DataOptions):
         which it diverges.
     """
 
+    form = options.TableForm(
+        "One column of returns, in the order of time; their mean is taken off.", reduces=True, series=True
+    )
     data = options.data_source({"simulated": "the model itself", "sp500": "S&P 500, 2010 to 2020"})
     num_data = Whole(500, (1, 2600), (20, 2500), "Length T", "returns", log=True)
     mean = Real(1.0, (-10, 10), label="True μ", only_if=("data", "simulated"))
@@ -75,8 +75,6 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
     kernel_groups = ("volatility",)
     path_columns, path_title = slice(PATH, None), "log variance x"
     reported_names, reported_bounds = ("μ", "φ", "σ²"), ((-np.inf, np.inf), (-1.0, 1.0), (0.0, np.inf))
-    declared = frozenset({"gradient", "conditionals", "blocks", "simulation"})
-    table = TABLE
 
     def build(self) -> None:
         """Draw the path and the returns from `default_rng(data_seed)` alone, or read them."""
@@ -85,7 +83,7 @@ class StochasticVolatility(InBlocks, Target[StochasticVolatilityOptions]):
         if o.data == "simulated":
             self.true_path, returns = self._drawn(np.random.default_rng(o.data_seed))
         else:
-            returns = read_returns(o.data, TABLE, o.num_data)
+            returns = read_returns(o.data, o.form, o.num_data)
         count = len(returns)
         self.data, self.returns = rows_of(returns), returns
         self.dim = PATH + count

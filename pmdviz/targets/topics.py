@@ -73,18 +73,13 @@ def read(rng: Rng, source: str, form: options.TableForm, num_data: int) -> Corpu
 def _corpus(rng: Rng, documents: Counts, num_data: int, num_words: int, names: tuple[str, ...]) -> Corpus:
     """The first `num_data` documents to learn from; of each of the others half of the tokens are held out."""
     parts: Counts = []
-    rows, at = [], 0
     for number, (words, counts) in enumerate(documents):
         counts = np.asarray(counts, np.int64)
         seen = counts if number < num_data else rng.multivariate_hypergeometric(counts, (counts.sum() + 1) // 2)
-        sizes = [0]
-        for part in (seen, counts - seen):
-            parts.append((words[part > 0], part[part > 0]))
-            sizes.append(sizes[-1] + int((part > 0).sum()))
-        rows.append([at + size for size in sizes])
-        at += sizes[-1]
+        parts += [(words[part > 0], part[part > 0]) for part in (seen, counts - seen)]
+    ends = np.cumsum([0, *(len(some) for some, _ in parts)])
+    table = np.column_stack([ends[:-1:2], ends[1::2], ends[2::2]])
     words, counts = (np.concatenate([part[k] for part in parts]).astype(np.int32) for k in (0, 1))
-    table = np.array(rows, np.int64)
     return Corpus(words, counts, table[:num_data].copy(), table[num_data:].copy(), num_words, names)
 
 
@@ -128,7 +123,6 @@ REPEATS = 20  # sequential draws of a document's topics, over which its likeliho
 MOST_NUMBERS = 2_000_000  # K W
 SOURCES = {"bars": "bars on a small image", "model": "the model itself", "reuters": "Reuters news"}
 OF_COUNTS = "A column for each word, a row for each document: how often it has that word."
-TABLE = options.TableForm(OF_COUNTS, least=2, most=options.ANY, held_out=1, as_given=True)
 
 
 def seeds_of(rng: Rng, *shape: int) -> Array:
@@ -151,6 +145,7 @@ class TopicsOptions(options.DataOptions):
     beta: Dirichlet parameter of a topic's words: the smaller, the fewer words a topic has.
     """
 
+    form = options.TableForm(OF_COUNTS, least=2, most=options.ANY, held_out=1, as_given=True)
     data = options.data_source(SOURCES)
     num_topics = Whole(10, (1, 200), label="Topics K")
     num_data = Whole(1000, (1, 200_000), (1, 5000), "Documents D", log=True, default_by=("data", {"reuters": 300}))
@@ -179,8 +174,6 @@ class Topics(Target[TopicsOptions]):
 
     name = "topics"
     kernel_groups = ("topics",)
-    declared = frozenset({"predictive", "conditional_family", "documents"})
-    table = TABLE
     predicts = "words"
 
     def build(self) -> None:
@@ -189,7 +182,7 @@ class Topics(Target[TopicsOptions]):
         rng = np.random.default_rng(o.data_seed)
         self.true_topics = self._true(rng)
         if self.true_topics is None:
-            self.corpus = read(rng, o.data, TABLE, o.num_data)
+            self.corpus = read(rng, o.data, o.form, o.num_data)
         else:
             self.corpus = drawn(rng, self.true_topics, o.alpha, o.num_data, o.length)
         self.data, self.test_data = self.corpus.train, self.corpus.test

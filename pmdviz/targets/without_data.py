@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from pmdviz.errors import InputError
+from pmdviz.errors import InputError, TargetError
 from pmdviz.formulas import COORDINATES, Formula
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.kernels.factors import precision
@@ -20,7 +20,7 @@ from pmdviz.knobs import Choice, Real, Typed, Whole
 from pmdviz.targets import exact
 from pmdviz.targets.base import GaussianPrior
 from pmdviz.targets.exact import Box, Cells, GaussianExact, GridExact, LogDensity, Normalised, OnGrids, normal_cdf
-from pmdviz.targets.options import Q0_MEAN, StartOptions, q0_sd, target_seed
+from pmdviz.targets.options import Q0_MEAN, Q0_SD, StartOptions, target_seed
 from pmdviz.targets.space import Block, InBlocks, checked_blocks, numbered
 
 Q0_SDS = 3.5  # of q0 that the view box holds, to either side
@@ -35,25 +35,13 @@ class WithoutData(GaussianPrior[Started]):
     `build` sets `dim` and `parameter_names`, and then calls `start_from`.
     """
 
-    q0_mean: float = 0.0
-
     def start_from(self, low: Array, high: Array) -> None:
         """Set q0, and a view box that holds it and the bulk of p, which lies between low (d,) and high (d,)."""
-        self.data, self.q0_mean, self.prior_sd = None, self.options.q0_mean, self.options.q0_sd
+        self.data, self.prior_mean, self.prior_sd = None, self.options.q0_mean, self.options.q0_sd
         self.scale = np.full(self.dim, self.prior_sd)
-        low = np.minimum(np.broadcast_to(low, self.dim), self.q0_mean - Q0_SDS * self.prior_sd)
-        high = np.maximum(np.broadcast_to(high, self.dim), self.q0_mean + Q0_SDS * self.prior_sd)
+        low = np.minimum(np.broadcast_to(low, self.dim), self.prior_mean - Q0_SDS * self.prior_sd)
+        high = np.maximum(np.broadcast_to(high, self.dim), self.prior_mean + Q0_SDS * self.prior_sd)
         self.view_box = tuple((float(a), float(b)) for a, b in zip(low, high, strict=True))
-
-    def sample_prior(self, rng: Rng, n: int) -> Array:
-        """n draws (n, d) from q0."""
-        return self.q0_mean + super().sample_prior(rng, n)
-
-    def _log_prior(self, theta: Array) -> Array:
-        return super()._log_prior(theta - self.q0_mean)
-
-    def _grad_log_prior(self, theta: Array) -> Array:
-        return super()._grad_log_prior(theta - self.q0_mean)
 
     def _log_likelihood(self, theta: Array, batch: Array) -> Array:
         """log p - log q0, for every row of the batch."""
@@ -99,7 +87,6 @@ class CorrelatedGaussian(InBlocks, WithoutData[CorrelatedGaussianOptions]):
     """
 
     name = "correlated_gaussian"
-    declared = frozenset({"gradient", "blocks"})
 
     def build(self) -> None:
         """Nothing is drawn."""
@@ -230,10 +217,8 @@ class GivenOne(Normalised, OnGrids):
         super().__init__()
         self._log_p, self._given, self._nodes, self._known = log_p, given, nodes, given(nodes)
         self.box, self.boxes = box, (box,)
-        known, peak = self._known, self._known.log_mass.max()
-        mass = np.exp(known.log_mass - peak)
-        self.log_z = float(peak + np.log(mass.sum() * (nodes[1] - nodes[0])))
-        self._mass = mass / mass.sum()
+        known = self._known
+        self._mass, self.log_z = exact.probabilities(known.log_mass, nodes[1] - nodes[0])
         means = np.column_stack([nodes, known.at + known.slope * known.mean[:, None], known.mean])
         self.mean, self.mean_error = self._mass @ means, np.zeros(len(box))
         slopes = np.column_stack([np.zeros(len(nodes)), known.slope, np.ones(len(nodes))])
@@ -329,7 +314,7 @@ class DecoderOptions(StartOptions):
     """Options of `decoder`."""
 
     target_seed = target_seed(0, "the image x, which is drawn from the decoder")
-    q0_mean, q0_sd = Q0_MEAN, q0_sd(1.0)
+    q0_mean, q0_sd = Q0_MEAN, Q0_SD.at(1.0)
 
 
 class Decoder(WithoutData[DecoderOptions]):
@@ -449,7 +434,10 @@ class TypedDensity(WithoutData[TypedDensityOptions]):
         self.formula = o.formula
         self.dim, self.parameter_names = self.formula.dim, COORDINATES[: self.formula.dim]
         reach = START_SDS * o.q0_sd
-        self.box, cells = _grown(self._checked_log_p, ((o.q0_mean - reach, o.q0_mean + reach),) * self.dim)
+        try:
+            self.box, cells = _grown(self._log_p, ((o.q0_mean - reach, o.q0_mean + reach),) * self.dim)
+        except TargetError as error:
+            raise self._undefined(np.asarray(error.theta)) from None
         if (cells.width / np.ptp(self.box, axis=1)).min() < NARROWEST:
             where = self._place(cells.centres[cells.values.argmax()])
             raise _refused(f"rises without end at {where}; it must be bounded")
@@ -468,18 +456,13 @@ class TypedDensity(WithoutData[TypedDensityOptions]):
         gradient[values == -np.inf] = 0.0
         return gradient
 
-    def _checked_log_p(self, points: Array) -> Array:
-        """log p, (n, d) -> (n,). Raises InputError at the first point where it is NaN or +inf."""
-        values = self.formula.value(points)
-        bad = np.isnan(values) | (values == np.inf)
-        if bad.any():
-            what = "infinite" if values[bad][0] == np.inf else "not a number"
-            cure = "it must be finite, or minus infinity where the density is 0"
-            raise _refused(f"is {what} at {self._place(points[bad][0])}; {cure}")
-        if (values == -np.inf).all():
-            first = self._place(points[0])
-            raise _refused(f"is minus infinity wherever it was tried, first at {first}; move q0 to where it is not")
-        return values
+    def _undefined(self, point: Array) -> InputError:
+        """The refusal at a point (d,) where log p is NaN or +inf; or -inf, and so wherever it was tried."""
+        value, where = self._log_p(point[None])[0], self._place(point)
+        if value == -np.inf:
+            return _refused(f"is minus infinity wherever it was tried, first at {where}; move q0 to where it is not")
+        what = "infinite" if value == np.inf else "not a number"
+        return _refused(f"is {what} at {where}; it must be finite, or minus infinity where the density is 0")
 
     def _place(self, point: Array) -> str:
         return ", ".join(f"{name} = {value:.4g}" for name, value in zip(self.parameter_names, point, strict=True))
@@ -507,15 +490,10 @@ def _grown(log_p: LogDensity, box: Box) -> tuple[Box, Cells]:
 
 def _edge_masses(cells: Cells, box: Box) -> Array:
     """The share of the mass at the edges of the box, (d,)."""
-    share, low, high = _shares(cells), *np.array(box).T
+    share, low, high = exact.probabilities(cells.values)[0], *np.array(box).T
     depth = EDGE * (high - low)
     outside = (cells.centres < low + depth) | (cells.centres > high - depth)
     return share @ outside
-
-
-def _shares(cells: Cells) -> Array:
-    mass = np.exp(cells.values - cells.values.max())
-    return mass / mass.sum()
 
 
 def _doubled(low: float, high: float) -> tuple[float, float]:
@@ -525,7 +503,7 @@ def _doubled(low: float, high: float) -> tuple[float, float]:
 
 def _bulk(cells: Cells) -> tuple[Array, Array]:
     """Lowest and highest coordinates (d,) between which BULK of each marginal lies."""
-    share, tail = _shares(cells), 0.5 * (1 - BULK)
+    share, tail = exact.probabilities(cells.values)[0], 0.5 * (1 - BULK)
     ends = []
     for k, column in enumerate(cells.centres.T):
         order = np.argsort(column)

@@ -198,7 +198,7 @@ def test_marginals_of_two_coordinates_are_those_of_the_draws(kind, pair):
     q = product_of(((0, 2), (1,)), kind)
     draws = q.sample(np.random.default_rng(2), 60_000)[:, list(pair)]
     grid = Grid(tuple(map(tuple, np.quantile(draws, [0.2, 0.7], axis=0).T.tolist())), 120)
-    mass = product.marginal_on_grid(q, pair, grid).sum() * grid.cell_volume
+    mass = q.marginal(pair).on_grid(grid).sum() * grid.cell_volume
     found = grid.holds(draws).mean()
     assert abs(mass - found) < 4.5 * np.sqrt(found / len(draws)) + 1e-3
 
@@ -214,7 +214,7 @@ def test_kernels_along_coordinates_keep_mean_and_variance_and_need_no_covariance
     centred = q.centres - q.mean
     np.testing.assert_allclose(q.cov[3, 5], (centred[:, 3] * centred[:, 5]).mean(), rtol=1e-10)
     assert np.isfinite(q.kernel_peak) and np.isfinite(q.log_density(points[:5])).all()
-    assert product.marginal_on_grid(q, (7,), Grid(((-50.0, 50.0),), 4000)).sum() * 0.025 == pytest.approx(1, abs=1e-5)
+    assert q.marginal((7,)).on_grid(Grid(((-50.0, 50.0),), 4000)).sum() * 0.025 == pytest.approx(1, abs=1e-5)
 
 
 def test_neither_order_nor_scale_matter_and_fewer_weights_are_trusted_less():

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from pmdviz.densities.density import Grid
-from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS
@@ -90,8 +89,8 @@ def test_marginals_of_an_approximation_are_integrals_of_it(method):
         line = Grid((box[k],), 640)
         width = (box[1 - k][1] - box[1 - k][0]) / grid.side
         expected = plane.sum(axis=0 if k == 0 else 1) * width
-        np.testing.assert_allclose(marginal_on_grid(density, (k,), line), expected, atol=2e-3 * expected.max())
-    swapped = marginal_on_grid(density, (1, 0), Grid(box[::-1], 640))
+        np.testing.assert_allclose(density.marginal((k,)).on_grid(line), expected, atol=2e-3 * expected.max())
+    swapped = density.marginal((1, 0)).on_grid(Grid(box[::-1], 640))
     np.testing.assert_allclose(swapped, plane.T, rtol=1e-9, atol=1e-11)
 
 

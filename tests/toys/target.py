@@ -19,7 +19,6 @@ class ToyMean(GaussianPrior, Target):
     about = "Where three-dimensional noise is centred."
     source = "ours"
     Options = ToyOptions
-    declared = frozenset({"gradient"})
 
     def build(self) -> None:
         self.dim, self.parameter_names = 3, ("a", "b", "c")

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pmdviz.densities.density import GaussianMixture, Grid
+from pmdviz.densities.product import ProductDensity
 from pmdviz.engine.frame import Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
@@ -293,7 +294,7 @@ class BlocksScene(OverPosterior):
         """The posterior's picture; of two blocks with ticks."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
         across, up = square(frame.target.view_box, pair)
-        apart = len(frame.density.marginals(pair)) == 2
+        apart = isinstance(frame.density.marginal(pair), ProductDensity)
         ticks = _ticks(frame, pair, across, up) if apart else col.EMPTY_PATHS
         return drawn._replace(paths=ticks, others=col.EMPTY_LINE, words=_words(frame, pair, apart, across, up))
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from pmdviz.densities.bandwidth import local
 from pmdviz.densities.density import Grid, KernelDensity, variances
-from pmdviz.densities.product import marginal_on_grid
 from pmdviz.engine.frame import Frame
 from pmdviz.methods import Method
 from pmdviz.metrics.distances import once
@@ -42,7 +41,7 @@ class Marginal(NamedTuple):
 def approximate_marginal(density: Any, coordinates: Sequence[int], view: Box | None = None) -> Marginal:
     """Some coordinates of q; of heavy tails what lies in the view of all coordinates."""
     grid = _grid_about(density.mean, variances(density), coordinates, view)
-    return _marginal(grid, marginal_on_grid(density, coordinates, grid))
+    return _marginal(grid, density.marginal(coordinates).on_grid(grid))
 
 
 def reference_marginal(target: Target, coordinates: Sequence[int]) -> Marginal | None:
