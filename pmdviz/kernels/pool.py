@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.checks import Array
+from pmdviz.kernels.checks import Array, plain
 
 # How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
 
@@ -149,6 +150,15 @@ def by_rows(kernel: Callable[..., None], rows: Rows, given: tuple, out: Rows, ro
         kernel(*(each[start:stop] for each in rows), *given, *(each[start:stop] for each in out))
 
     run_blocks(work, len(out[0]), rows_per_block, cost)
+
+
+def filled(
+    kernel: Callable[..., None], rows: Rows, given: tuple, rows_per_block: int, cost: float, *shapes: tuple[int, ...]
+) -> Any:
+    """Float64 arrays with a row of these shapes for each of `rows`, which a kernel fills as in `by_rows`."""
+    rows, out = tuple(map(plain, rows)), tuple(np.empty((len(rows[0]), *shape)) for shape in shapes)
+    by_rows(kernel, rows, given, out, rows_per_block, cost)
+    return out
 
 
 def helped_when(allowed: Callable[[], bool]) -> None:

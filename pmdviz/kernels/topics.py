@@ -14,7 +14,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.factors import sum_of
 from pmdviz.kernels.jit import WarmUps, jit
-from pmdviz.kernels.pool import by_rows
+from pmdviz.kernels.pool import by_rows, filled
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -284,12 +284,10 @@ def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all")
     """
     rows, words, counts = contiguous(documents)
     ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
-    out = np.empty((len(topics), len(rows), topics.shape[2]))
     pairs = ends - rows[:, 0]
     given = rows, ends, words, counts, alpha, pairs.max(initial=0)
     cost = PASSES * float(pairs.sum()) * len(topics) * topics.shape[2]
-    by_rows(_document_shares, (plain(topics),), given, (out,), 1, cost)
-    return out
+    return filled(_document_shares, (topics,), given, 1, cost, (len(rows), topics.shape[2]))[0]
 
 
 def held_out_log_likelihood(topics: Array, weights: Array, documents: Sparse, alpha: float) -> tuple[float, int]:
