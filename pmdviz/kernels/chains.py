@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import by_rows, filled
 
 Start = tuple[Array, float, Array]  # theta (d,), its log joint and the gradient there, (d,)
 
@@ -216,15 +216,13 @@ def logistic_block_gradient(own: Array, others: Array, columns: Array, rows: Arr
     theta is a row of `others` with its `columns` (k,) replaced by the rows of `own` (M, k); rows (n, d + 1) are
     (x_1, ..., x_d, y).
     """
-    own = plain(own)
     mine = {int(k) for k in columns}
     rest = [k for k in range(others.shape[1]) if k not in mine]
     x, y = np.ascontiguousarray(rows[:, columns].T), np.ascontiguousarray(rows[:, -1])  # (k, n), (n,)
-    out, factors = np.empty(own.shape), np.empty((len(others), len(rows)))
+    factors = np.empty((len(others), len(rows)))
     _factors(np.ascontiguousarray(others[:, rest]), np.ascontiguousarray(rows[:, rest].T), factors)
     cost = float(len(own)) * factors.size
-    run_blocks(lambda a, b: _gradient(own[a:b], factors, x, y, out[a:b]), len(own), PARTICLES_PER_BLOCK, cost)
-    return out
+    return filled(_gradient, (own,), (factors, x, y), PARTICLES_PER_BLOCK, cost, own.shape[1:])[0]
 
 
 @fast_jit
@@ -271,16 +269,12 @@ def langevin_step(points: Array, first: int, gradient: Array, normals: Array, st
 
     points (m, d); gradient (m, k), normals (m, k) in single precision; steps h > 0 (k,), in the units of theta^2.
     """
-    gradient, halves, roots = plain(gradient), 0.5 * steps, np.sqrt(steps)
-
-    def work(a: int, b: int) -> None:
-        _step(points[a:b], first, gradient[a:b], normals[a:b], halves, roots)
-
-    run_blocks(work, len(points), PARTICLES_PER_BLOCK, float(gradient.size))
+    rows, given = (plain(gradient), normals), (first, 0.5 * steps, np.sqrt(steps))
+    by_rows(_step, rows, given, (points,), PARTICLES_PER_BLOCK, float(gradient.size))
 
 
 @fast_jit
-def _step(points, first, gradient, normals, halves, roots):
+def _step(gradient, normals, first, halves, roots, points):
     for i in range(points.shape[0]):
         x = points[i, first:]
         for k in range(halves.size):

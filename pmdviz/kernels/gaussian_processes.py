@@ -137,11 +137,8 @@ JITTER = 1e-8  # added to the diagonal of K_ZZ, in units of the prior's variance
 
 def factorised(inputs: Array) -> Array:
     """L of every set, L L' = K_ZZ + 1e-8 I: inputs (m, M, k) -> (m, M, M), lower triangular."""
-    inputs = plain(inputs)
     m, num = inputs.shape[:2]
-    out = np.zeros((m, num, num))
-    run_blocks(lambda a, b: _factorise(inputs[a:b], out[a:b]), m, 1, m * num**3 / 6)
-    return out
+    return filled(_factorise, (inputs,), (), 1, m * num**3 / 6, (num, num))[0]
 
 
 def tilted(
