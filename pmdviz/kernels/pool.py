@@ -214,7 +214,7 @@ def set_priority(niceness: int) -> None:
 
 @cache
 def _pool(workers: int, niceness: int) -> ThreadPoolExecutor:
-    """Where two threads ask for the first time at once each gets its own, and one of the two is kept."""
+    """Two threads that come first at once make one each, and one of the two is kept."""
     return ThreadPoolExecutor(workers, "pmdviz", set_priority, (niceness,))
 
 
