@@ -179,7 +179,7 @@ def grammar_markdown() -> str:
         lines += [f"## {title}", "", *_table(["method", *COLUMNS], map(_row, methods)), ""]
     lines += ["## The terms", ""]
     for name, column in COLUMNS.items():
-        lines += [f"**{column.title}.** {column.about}", "", *_table([name, "meaning"], column.terms.items()), ""]
+        lines += [f"**{name.capitalize()}.** {column.about}", "", *_table([name, "meaning"], column.terms.items()), ""]
     return "\n".join(lines).rstrip()
 
 
@@ -200,7 +200,7 @@ def _pairs() -> list[tuple[str, str]]:
 
 
 def _row(method: Any) -> list[str]:
-    cells = (str(cell) if cell.terms else "" for _, cell in method.grammar)
+    cells = (str(cell) if cell.terms else "" for cell in method.grammar.values())
     return [f"[`{method.name}`](settings/{method.name}.md)", *cells]
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, WarmUps, exp64, fast_jit, jit
 from pmdviz.kernels.likelihoods import log_joint, put_gradient
-from pmdviz.kernels.pool import run_blocks
+from pmdviz.kernels.pool import by_rows, filled
 
 Start = tuple[Array, float, Array]  # theta (d,), its log joint and the gradient there, (d,)
 
@@ -39,14 +39,13 @@ def langevin(
     theta and reach (d,), noise (T, d), schedule (t of the first step, a, b, g). Returns the draws (T, d), the last
     gradient (d,) and how many steps were made: the one after them led beyond `reach` in some coordinate.
     """
-    draws, gradient = np.empty(noise.shape), np.empty(noise.shape[1])
     schedule = tuple(map(float, schedule))
-    made = _langevin(model, plain(theta), plain(batches), schedule, plain(noise), plain(reach), draws, gradient)
-    return draws, gradient, made
+    return _langevin(model, plain(theta), plain(batches), schedule, plain(noise), plain(reach))
 
 
 @jit
-def _langevin(model, theta, batches, schedule, noise, reach, draws, gradient):
+def _langevin(model, theta, batches, schedule, noise, reach):
+    draws, gradient = np.empty(noise.shape), np.empty(noise.shape[1])
     first, a, b, g = schedule
     for t in range(noise.shape[0]):
         step_size = a * (b + (first + t)) ** -g
@@ -56,9 +55,9 @@ def _langevin(model, theta, batches, schedule, noise, reach, draws, gradient):
             draws[t, k] = theta[k] + 0.5 * step_size * gradient[k] + np.sqrt(step_size) * noise[t, k]
             inside &= abs(draws[t, k]) <= reach[k]
         if not inside:
-            return t
+            return draws, gradient, t
         theta = draws[t]
-    return noise.shape[0]
+    return draws, gradient, noise.shape[0]
 
 
 def uniforms_of(normals: Array) -> Array:
@@ -94,17 +93,16 @@ def hamiltonian(
     has diverged and is rejected. No further trajectory is begun once `most` gradients and values were computed, a value
     counted as `value_costs`.
     """
-    theta, value, gradient = plain(start[0]).copy(), np.array([float(start[1])]), plain(start[2]).copy()
-    num, d = momenta.shape
-    outcome = np.empty(num), np.empty(num, np.bool_), np.empty(num, np.bool_)
-    out = np.empty((num, d)), np.empty(num, np.int64), *outcome
-    made = _hamiltonian(
-        *(model, plain(data), theta, value, gradient, plain(momenta), plain(lengths, np.int64), plain(uniforms)),
-        *(float(time_step), plain(unit), plain(reach), int(most), int(value_costs), out),
+    arrays = (
+        plain(start[0]),
+        float(start[1]),
+        plain(start[2]),
+        plain(momenta),
+        plain(lengths, np.int64),
+        plain(uniforms),
     )
-    draws, num_gradients, chances, accepted, diverged = out
-    num_values = 1 - diverged.astype(np.int64)
-    return Trajectories(draws, float(value[0]), gradient, num_gradients, num_values, chances, accepted, diverged, made)
+    numbers = float(time_step), plain(unit), plain(reach), int(most), int(value_costs)
+    return _hamiltonian(model, plain(data), *arrays, *numbers)
 
 
 @jit
@@ -128,21 +126,22 @@ def _leapfrog(model, data, theta, momentum, gradient, time_step, num_steps, unit
 
 
 @jit
-def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms, step, unit, reach, most, costs, out):
-    draws, num_gradients, chances, accepted, diverged = out
-    end, slope, momentum, asked = theta.copy(), gradient.copy(), theta.copy(), 0
-    for t in range(lengths.size):
-        if asked >= most:
-            return t
-        energy = -value[0]
+def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms, step, unit, reach, most, costs):
+    num, asked, made = lengths.size, 0, 0
+    draws, num_gradients, num_values = np.empty(momenta.shape), np.empty(num, np.int64), np.empty(num, np.int64)
+    chances, accepted, diverged = np.empty(num), np.empty(num, np.bool_), np.empty(num, np.bool_)
+    theta, gradient = theta.copy(), gradient.copy()
+    end, slope, momentum = theta.copy(), gradient.copy(), theta.copy()
+    while made < num and asked < most:
+        t, made = made, made + 1
+        energy = -value
         for k in range(theta.size):
             end[k], slope[k], momentum[k] = theta[k], gradient[k], momenta[t, k]
             energy += 0.5 * momentum[k] * momentum[k]
         num_gradients[t], diverged[t] = _leapfrog(model, data, end, momentum, slope, step, lengths[t], unit, reach)
-        chances[t], found = 0.0, -np.inf
-        asked += num_gradients[t]
+        num_values[t], chances[t], found = 0 if diverged[t] else 1, 0.0, -np.inf
+        asked += num_gradients[t] + costs * num_values[t]
         if not diverged[t]:
-            asked += costs
             found = log_joint(model, end, data)
             energy += found
             for k in range(theta.size):
@@ -150,12 +149,12 @@ def _hamiltonian(model, data, theta, value, gradient, momenta, lengths, uniforms
             chances[t] = np.exp(min(0.0, energy))
         accepted[t] = uniforms[t] < chances[t]
         if accepted[t]:
-            value[0] = found
+            value = found
             for k in range(theta.size):
                 theta[k], gradient[k] = end[k], slope[k]
         for k in range(theta.size):
             draws[t, k] = theta[k]
-    return lengths.size
+    return Trajectories(draws, value, gradient, num_gradients, num_values, chances, accepted, diverged, made)
 
 
 # Many steps of random-walk Metropolis in one compiled call, on any model of `kernels.likelihoods`.
@@ -178,15 +177,13 @@ def metropolis(model: tuple, data: Array, theta: Array, value: float, jumps: Arr
 
     A move is made where its uniform (T,) lies below the chance; never where the log joint is -inf or NaN.
     """
-    draws, chances, accepted = np.empty(jumps.shape), np.empty(len(jumps)), np.empty(len(jumps), np.bool_)
-    arrays = plain(data), plain(theta).copy(), plain(jumps), plain(uniforms)
-    value = _metropolis(model, *arrays, float(value), draws, chances, accepted)
-    return Walk(draws, value, chances, accepted)
+    return _metropolis(model, plain(data), plain(theta), float(value), plain(jumps), plain(uniforms))
 
 
 @jit
-def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, accepted):
-    proposal = theta.copy()
+def _metropolis(model, data, theta, value, jumps, uniforms):
+    draws, chances, accepted = np.empty(jumps.shape), np.empty(uniforms.size), np.empty(uniforms.size, np.bool_)
+    theta, proposal = theta.copy(), theta.copy()
     for t in range(uniforms.size):
         for k in range(theta.size):
             proposal[k] = theta[k] + jumps[t, k]
@@ -200,7 +197,7 @@ def _metropolis(model, data, theta, jumps, uniforms, value, draws, chances, acce
             if accepted[t]:
                 theta[k] = proposal[k]
             draws[t, k] = theta[k]
-    return value
+    return Walk(draws, value, chances, accepted)
 
 
 # Langevin steps of a block of the coordinates: the gradient of Bayesian logistic regression in a block of the weights,
@@ -219,15 +216,13 @@ def logistic_block_gradient(own: Array, others: Array, columns: Array, rows: Arr
     theta is a row of `others` with its `columns` (k,) replaced by the rows of `own` (M, k); rows (n, d + 1) are
     (x_1, ..., x_d, y).
     """
-    own = plain(own)
     mine = {int(k) for k in columns}
     rest = [k for k in range(others.shape[1]) if k not in mine]
     x, y = np.ascontiguousarray(rows[:, columns].T), np.ascontiguousarray(rows[:, -1])  # (k, n), (n,)
-    out, factors = np.empty(own.shape), np.empty((len(others), len(rows)))
+    factors = np.empty((len(others), len(rows)))
     _factors(np.ascontiguousarray(others[:, rest]), np.ascontiguousarray(rows[:, rest].T), factors)
     cost = float(len(own)) * factors.size
-    run_blocks(lambda a, b: _gradient(own[a:b], factors, x, y, out[a:b]), len(own), PARTICLES_PER_BLOCK, cost)
-    return out
+    return filled(_gradient, (own,), (factors, x, y), PARTICLES_PER_BLOCK, cost, own.shape[1:])[0]
 
 
 @fast_jit
@@ -274,16 +269,12 @@ def langevin_step(points: Array, first: int, gradient: Array, normals: Array, st
 
     points (m, d); gradient (m, k), normals (m, k) in single precision; steps h > 0 (k,), in the units of theta^2.
     """
-    gradient, halves, roots = plain(gradient), 0.5 * steps, np.sqrt(steps)
-
-    def work(a: int, b: int) -> None:
-        _step(points[a:b], first, gradient[a:b], normals[a:b], halves, roots)
-
-    run_blocks(work, len(points), PARTICLES_PER_BLOCK, float(gradient.size))
+    rows, given = (plain(gradient), normals), (first, 0.5 * steps, np.sqrt(steps))
+    by_rows(_step, rows, given, (points,), PARTICLES_PER_BLOCK, float(gradient.size))
 
 
 @fast_jit
-def _step(points, first, gradient, normals, halves, roots):
+def _step(gradient, normals, first, halves, roots, points):
     for i in range(points.shape[0]):
         x = points[i, first:]
         for k in range(halves.size):

@@ -15,11 +15,10 @@ import os
 import pkgutil
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Collection, Hashable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from importlib import import_module
 from importlib.resources import files
@@ -78,6 +77,7 @@ SECONDS: dict[str, float] = json.loads(files("pmdviz.kernels").joinpath("seconds
 LOAD_S, START_S = 0.02, 1.0  # of one kernel from the cache; of a process that compiles
 MAX_FAILURES = 3  # of a lane's processes; then its kernels are compiled in this process
 PATIENCE_S = 2.0  # before a line says that kernels are compiled
+DONE = "compiled in "  # an answer of such a process: the seconds follow
 # Niceness of a process that compiles. A page plays recorded frames meanwhile; no run waits for the last kind.
 FOR_A_CALLER, FOR_A_PAGE, LOWEST = 0, 10, 19
 _this_thread = threading.local()
@@ -109,6 +109,49 @@ def only_loading() -> Iterator[None]:
         yield
     finally:
         _this_thread.only_loads = False
+
+
+class Process:
+    """Another process that compiles the calls whose words it reads from its standard input."""
+
+    def __init__(self) -> None:
+        self._niceness, self._failures = FOR_A_CALLER, 0
+        self._process: subprocess.Popen[str] | None = None
+
+    def compile(self, call: Call, niceness: int) -> float | None:
+        """Compile a call's kernels; wall seconds, or None where the process has failed: the next call starts one."""
+        if self._failures == MAX_FAILURES:
+            return None
+        if niceness != self._niceness:
+            self.end()
+        last = ""  # line of its standard error
+        try:
+            if self._process is None:
+                self._niceness, pipe, both = niceness, subprocess.PIPE, subprocess.STDOUT  # its outputs as one
+                command = [sys.executable, "-m", "pmdviz.kernels.compiling", str(niceness)]
+                self._process = subprocess.Popen(command, text=True, stdin=pipe, stdout=pipe, stderr=both)
+            with suppress(BrokenPipeError):  # it has died, and its last line says why
+                self._process.stdin.write(f"{call.words}\n")
+                self._process.stdin.flush()
+            for line in self._process.stdout:
+                if line.startswith(DONE):
+                    return float(line.removeprefix(DONE))
+                last = line.strip()
+        except (OSError, ValueError) as error:
+            last = str(error)
+        self._failures += 1
+        status = self.end()
+        logging.getLogger(__name__).warning("a process that compiles kernels failed (status %s): %s", status, last)
+        return None
+
+    def end(self) -> int | None:
+        """End it; its status, where there was one."""
+        process, self._process = self._process, None
+        if process is None:
+            return None
+        process.kill()
+        process.communicate()
+        return process.returncode
 
 
 class Compiler:
@@ -196,28 +239,13 @@ class Compiler:
 
     def _run(self) -> None:
         """Take one call after the other, until none is left."""
-        process: Process | None = None
-        while True:
-            with self._change:
-                taken = self._take()
-                if taken is None and process is None:
-                    if len(self._ready) == len(self._calls):
-                        return
-                    self._change.wait()
-                    continue
-            if taken is None:
-                process.end()
-                process = None
-                continue
+        process = Process()
+        while taken := self._take(process):
             call, niceness = taken
             seconds = None
             try:
                 if not _is_loaded(call):
                     self.is_cold = True  # some kernel was not in the cache
-                    if process is not None and process.niceness > niceness:
-                        process.end()
-                        process = None
-                    process = process or Process()
                     seconds = process.compile(call, niceness)
                     if not _is_loaded(call):
                         call.make()
@@ -230,16 +258,22 @@ class Compiler:
                 self._begun.pop(call.words, None)
                 self._change.notify_all()
 
-    def _take(self) -> tuple[Call, int] | None:
-        """The next call, and the niceness for it. None if no call is left to do now."""
+    def _take(self, process: Process) -> tuple[Call, int] | None:
+        """The next call, once there is one to do, and the niceness for it; None when all are done.
+
+        While there is none the lane's process ends.
+        """
         with self._change:
-            left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
-            asked = [call for group in self._asked for call in left if call.group == group]
-            if not asked and (self._players or not self._rest):
-                return None
-            for call in asked or left:
-                self._begun[call.words] = time.monotonic()
-                return call, LOWEST if not asked else FOR_A_PAGE if self._rest else FOR_A_CALLER
+            while len(self._ready) < len(self._calls):
+                left = [c for c in self._calls if c.words not in self._ready and c.words not in self._begun]
+                asked = [call for group in self._asked for call in left if call.group == group]
+                may_go_on = self._rest and not self._players
+                for call in asked or (left if may_go_on else []):
+                    self._begun[call.words] = time.monotonic()
+                    return call, LOWEST if not asked else FOR_A_PAGE if self._rest else FOR_A_CALLER
+                process.end()
+                self._change.wait()
+            process.end()
             return None
 
 
@@ -267,64 +301,19 @@ def _is_loaded(call: Call) -> bool:
     return True
 
 
-class Process:
-    """Another process that compiles the calls whose words it reads from its standard input."""
-
-    def __init__(self) -> None:
-        self.niceness, self._failures = FOR_A_CALLER, 0
-        self._process: subprocess.Popen[str] | None = None
-        self._errors = tempfile.TemporaryFile()
-
-    def compile(self, call: Call, niceness: int) -> float | None:
-        """Compile a call's kernels; wall seconds, or None where the process has failed."""
-        if self._failures == MAX_FAILURES:
-            return None
-        more, self.niceness = max(niceness - self.niceness, 0), max(niceness, self.niceness)
-        command, pipe = [sys.executable, "-m", "pmdviz.kernels.compiling"], subprocess.PIPE
-        try:
-            if self._process is None:
-                self._process = subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=self._errors, text=True)
-            self._process.stdin.write(f"{more} {call.words}\n")
-            self._process.stdin.flush()
-            return float(self._process.stdout.readline())
-        except (OSError, ValueError) as error:
-            self._give_up(error)
-            return None
-
-    def _give_up(self, error: Exception) -> None:
-        """Log why the process failed, and end it; the next call starts another."""
-        self._failures += 1
-        status = None
-        if self._process is not None:
-            self._process.kill()
-            self._process.communicate()
-            status = self._process.returncode
-        self._errors.seek(0)
-        last = self._errors.read().decode(errors="replace").splitlines()[-1:] or [str(error)]
-        logging.getLogger(__name__).warning("a process that compiles kernels failed (status %s): %s", status, last[0])
-        self.niceness, self._process = FOR_A_CALLER, None
-
-    def end(self) -> None:
-        """End it; it is idle."""
-        if self._process is not None:
-            self._process.communicate()
-        self._errors.close()
-
-
-def _serve() -> None:
+def _serve(niceness: int) -> None:
     """Compile each call that a line of standard input names, at a niceness raised so much; answer with its seconds."""
+    if hasattr(os, "nice"):
+        os.nice(niceness)
     by_words = {call.words: call for call in calls()}
     for line in sys.stdin:
-        more, words = line.rstrip("\n").split(" ", 1)
-        if hasattr(os, "nice"):
-            os.nice(int(more))
         began = time.monotonic()
-        by_words[words].make()
-        sys.stdout.write(f"{time.monotonic() - began}\n")
+        by_words[line.rstrip("\n")].make()
+        sys.stdout.write(f"{DONE}{time.monotonic() - began}\n")
         sys.stdout.flush()
 
 
 compiler = Compiler()
 
 if __name__ == "__main__":
-    _serve()
+    _serve(int(sys.argv[1]))

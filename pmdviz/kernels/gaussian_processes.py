@@ -10,7 +10,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.factors import add_multiple, dot
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.pool import by_rows, run_blocks
+from pmdviz.kernels.pool import filled, run_blocks
 
 SMALLEST = 1e-300  # a pivot that rounding made negative is cut there
 
@@ -137,11 +137,8 @@ JITTER = 1e-8  # added to the diagonal of K_ZZ, in units of the prior's variance
 
 def factorised(inputs: Array) -> Array:
     """L of every set, L L' = K_ZZ + 1e-8 I: inputs (m, M, k) -> (m, M, M), lower triangular."""
-    inputs = plain(inputs)
     m, num = inputs.shape[:2]
-    out = np.zeros((m, num, num))
-    run_blocks(lambda a, b: _factorise(inputs[a:b], out[a:b]), m, 1, m * num**3 / 6)
-    return out
+    return filled(_factorise, (inputs,), (), 1, m * num**3 / 6, (num, num))[0]
 
 
 def tilted(
@@ -154,11 +151,9 @@ def tilted(
     log partition functions 0.5 h'P^-1 h - 0.5 log|P| (m,), and the sums of power log N(y | 0, noise + s) (m,).
     """
     m, num = inputs.shape[:2]
-    new, partitions, bases = np.empty_like(natural), np.empty(m), np.empty(m)
     x, y = np.ascontiguousarray(rows[:, :-1]), np.ascontiguousarray(rows[:, -1])
-    sets, given = (plain(inputs), plain(factors), plain(natural)), (x, y, kept, power, noise, corrected)
-    by_rows(_tilt, sets, given, found := (new, partitions, bases), 1, float(m * num * num * len(rows)))
-    return found
+    sets, given, cost = (inputs, factors, natural), (x, y, kept, power, noise, corrected), float(m * num**2 * len(rows))
+    return filled(_tilt, sets, given, 1, cost, natural.shape[1:], (), ())
 
 
 def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> tuple[Array, Array]:
@@ -166,12 +161,9 @@ def predicted(inputs: Array, factors: Array, natural: Array, points: Array) -> t
 
     Cov = K_** - A'A + A'P^-1 A, A = L^-1 k(Z, *): what the inducing inputs leave open is the prior's.
     """
-    points = plain(points)
     m, n = len(inputs), len(points)
-    means, choleskys = np.empty((m, n)), np.zeros((m, n, n))
-    sets = plain(inputs), plain(factors), plain(natural)
-    by_rows(_predict, sets, (points,), (means, choleskys), 1, float(m * inputs.shape[1] ** 2 * n))
-    return means, choleskys
+    cost = float(m * inputs.shape[1] ** 2 * n)
+    return filled(_predict, (inputs, factors, natural), (plain(points),), 1, cost, (n,), (n, n))
 
 
 def whitened(factor: Array, columns: Array) -> Array:
@@ -350,9 +342,8 @@ def gp_log_marginal(theta: Array, features: Array, classes: Array) -> Array:
 
     Log lengths beyond 30 in size are taken at 30, and a log s above 10 at 10. A theta with NaN has -inf.
     """
-    out, cost = np.empty(len(theta)), float(len(theta)) * len(classes) ** 3
-    by_rows(_log_marginal, (_within_reach(theta),), (plain(features.T), plain(classes)), (out,), 1, cost)
-    return out
+    given, cost = (plain(features.T), plain(classes)), float(len(theta)) * len(classes) ** 3
+    return filled(_log_marginal, (_within_reach(theta),), given, 1, cost, ())[0]
 
 
 def gp_class_chances(theta: Array, features: Array, classes: Array, points: Array) -> Array:
@@ -361,10 +352,9 @@ def gp_class_chances(theta: Array, features: Array, classes: Array, points: Arra
     The logistic function's mean under N(mu, v), the Laplace approximation of f there (Algorithm 3.2), is taken at mu
     / sqrt(1 + pi v / 8) (MacKay 1992), which is 1/2 where it is.
     """
-    out, n = np.empty((len(theta), len(points))), len(classes)
-    given, cost = (plain(features.T), plain(classes), plain(points.T)), float(len(theta)) * n * n * (n + len(points))
-    by_rows(_chances, (finite(_within_reach(theta), "theta"),), given, (out,), 1, cost)
-    return out
+    given, n = (plain(features.T), plain(classes), plain(points.T)), len(classes)
+    theta, cost = finite(_within_reach(theta), "theta"), float(len(theta)) * n * n * (n + len(points))
+    return filled(_chances, (theta,), given, 1, cost, (len(points),))[0]
 
 
 def _within_reach(theta: Array) -> Array:

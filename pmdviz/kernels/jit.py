@@ -20,14 +20,13 @@ The on-disk cache is keyed by the file of each function alone: after a change in
 exponentials are still served from the old cache. Point `NUMBA_CACHE_DIR` at an empty folder to be sure of what runs.
 """
 
-import atexit
 import hashlib
 import os
 import platform
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 
 import numpy as np
@@ -38,43 +37,34 @@ from threadpoolctl import threadpool_info
 
 # Where compiled kernels are kept: numba's cache, or a temporary folder where it has no folder that it may write.
 
-_temporary: list[str] = []
+_temporary: list[tempfile.TemporaryDirectory] = []  # Python removes it at its end
 
 
 def remove_temporary() -> None:
     """Remove the temporary folder, if there is one; for a process that ends without Python's own end."""
     for folder in _temporary:
-        shutil.rmtree(folder, ignore_errors=True)
+        folder.cleanup()
 
 
 def has_cache() -> bool:
     """Whether there is a folder for compiled kernels; if need be a temporary one, until this process ends."""
     try:
-        njit(cache=True)(_nothing)
+        njit(cache=True)(remove_temporary)  # for any function of this file
         return True
     except RuntimeError:  # numba finds none
         return _has_temporary_cache()
 
 
-def _nothing() -> None:
-    pass
-
-
 def _has_temporary_cache() -> bool:
-    try:
-        folder = tempfile.mkdtemp(prefix="pmdviz-kernels-")
-    except OSError:
-        folder = ""
-    where = "in a temporary folder, which this process removes" if folder else "in memory"
+    with suppress(OSError):
+        _temporary.append(tempfile.TemporaryDirectory(prefix="pmdviz-kernels-", ignore_cleanup_errors=True))
+        os.environ["NUMBA_CACHE_DIR"] = config.CACHE_DIR = _temporary[0].name  # also for processes that this one starts
+    where = "in a temporary folder, which this process removes" if _temporary else "in memory"
     sys.stderr.write(
         f"pmdviz: no folder for compiled kernels can be written, so they are kept {where}. "
         "Set NUMBA_CACHE_DIR to a folder that you can write.\n"
     )
-    if folder:
-        os.environ["NUMBA_CACHE_DIR"] = config.CACHE_DIR = folder  # also for processes that this one starts
-        _temporary.append(folder)
-        atexit.register(remove_temporary)
-    return bool(folder)
+    return bool(_temporary)
 
 
 # "numpy": x / 0 is inf, since a check would stop vectorising.

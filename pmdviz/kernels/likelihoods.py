@@ -14,7 +14,7 @@ from numba.extending import overload
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.factors import dot
 from pmdviz.kernels.jit import OVERLOAD, WarmUps, exp64, fast_jit, jit
-from pmdviz.kernels.pool import Rows, by_rows
+from pmdviz.kernels.pool import Rows, by_rows, filled
 
 LOG_JOINTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x) -> nats
 GRADIENTS: dict[type, Callable] = {}  # model type -> (model, theta (d,), x, out (d,)), which puts the gradient in `out`
@@ -274,19 +274,18 @@ def linear_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
 
     sigma > 0 in the units of y.
     """
-    return _for_each(_linear, theta, rows, len, float(sigma))
+    return _for_each(_linear, theta, rows, (), float(sigma))
 
 
 def linear_grad_log_likelihood(theta: Array, rows: Array, sigma: float) -> Array:
     """Its gradient, sum over the rows of (y - x.theta) x / sigma^2, (m, d) in nats per unit of theta."""
-    return _for_each(_linear_pulls, theta, rows, np.shape, float(sigma))
+    return _for_each(_linear_pulls, theta, rows, theta.shape[1:], float(sigma))
 
 
-def _for_each(kernel: Callable, theta: Array, rows: Array, shape: Callable, *given: float) -> Array:
-    """What a kernel puts for theta (m, d) and rows (B, d + 1) into an array of shape(theta)."""
-    out = np.empty(shape(theta))
-    by_rows(kernel, (plain(theta),), (plain(rows), *given), (out,), ROWS_PER_BLOCK, float(len(theta)) * rows.size)
-    return out
+def _for_each(kernel: Callable, theta: Array, rows: Array, shape: tuple[int, ...], *given: float) -> Array:
+    """What a kernel puts for theta (m, d) and rows (B, d + 1), of this shape for each theta."""
+    cost = float(len(theta)) * rows.size
+    return filled(kernel, (theta,), (plain(rows), *given), ROWS_PER_BLOCK, cost, shape)[0]
 
 
 @fast_jit
@@ -349,17 +348,17 @@ LOG_JOINTS[LinearModel], GRADIENTS[LinearModel] = _linear_log_joint, _linear_gra
 
 def logistic_log_likelihood(theta: Array, rows: Array) -> Array:
     """Sum over the rows (B, d + 1) of log P(y | x, theta), in nats, for theta (m, d); as (m,)."""
-    return _for_each(_logistic, theta, rows, len)
+    return _for_each(_logistic, theta, rows, ())
 
 
 def logistic_grad_log_likelihood(theta: Array, rows: Array) -> Array:
     """Its gradient, sum over the rows of (y - P(1 | x, theta)) x, (m, d) in nats per unit of theta."""
-    return _for_each(_logistic_pulls, theta, rows, np.shape)
+    return _for_each(_logistic_pulls, theta, rows, theta.shape[1:])
 
 
 def logistic_row_log_likelihood(theta: Array, rows: Array) -> Array:
     """log P(y | x, theta) of every row, (m, d) and (n, d + 1) -> (m, n), in nats."""
-    return _for_each(_each_row, theta, rows, lambda theta: (len(theta), len(rows)))
+    return _for_each(_each_row, theta, rows, (len(rows),))
 
 
 @jit
@@ -481,9 +480,7 @@ def volatility_pull(points: Array, first: int, y: Array, out: Array) -> None:
 
 def _of_paths(kernel: Callable, points: Array, each: Rows, given: tuple, *shapes: tuple[int, ...]) -> Rows:
     """What a kernel puts for each of the points, with numbers of theirs, into arrays of a row of these shapes each."""
-    out = tuple(np.empty((len(points), *shape)) for shape in shapes)
-    by_rows(kernel, (*each, plain(points)), given, out, PATHS_PER_BLOCK, float(points.size))
-    return out
+    return filled(kernel, (*each, points), given, PATHS_PER_BLOCK, float(points.size), *shapes)
 
 
 @jit

@@ -17,7 +17,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.jit import DEFAULT, LOG2E, WarmUps, exp2, exp64, exp_jit, fast_jit, jit
 from pmdviz.kernels.likelihoods import GRADIENTS, LOG_JOINTS, normal_prior
-from pmdviz.kernels.pool import Rows, by_rows
+from pmdviz.kernels.pool import Rows, filled
 
 ROWS_PER_BLOCK = 512
 Pair = tuple[Callable[..., None], Callable[..., None]]
@@ -57,9 +57,8 @@ def _for_each(kernels: Pair, theta: Array, x: Array, sigma_x: float, p: float, *
     if not np.abs(theta).max(initial=0.0) <= LARGEST:  # true for NaN too
         bad = ~np.isfinite(theta).all(axis=1)
         theta = np.where(bad[:, None], 0.0, np.clip(theta, -LARGEST, LARGEST))
-    means, out = (theta[:, 0].copy(), theta[:, 0] + theta[:, 1]), np.empty((len(theta), *shape))
-    given = plain(x), (SCALE / sigma_x, *_log_shares(p))
-    by_rows(kernels[len(theta) < FEW], means, given, (out,), ROWS_PER_BLOCK, len(theta) * x.size)
+    means, given = (theta[:, 0], theta[:, 0] + theta[:, 1]), (plain(x), (SCALE / sigma_x, *_log_shares(p)))
+    (out,) = filled(kernels[len(theta) < FEW], means, given, ROWS_PER_BLOCK, len(theta) * x.size, shape)
     return out, x.size, bad
 
 
@@ -251,9 +250,8 @@ def _at_points(
     kernel: Callable[..., None], points: Array, means: Array, log_weights: Array, variance: float, *columns: int
 ) -> Array:
     """What a kernel gives at every point, (m, ...)."""
-    out, given = np.empty((len(points), *columns)), (plain(means), plain(log_weights), float(variance))
-    by_rows(kernel, (plain(points),), given, (out,), POINTS_PER_BLOCK, float(len(points)) * means.size)
-    return out
+    given, cost = (plain(means), plain(log_weights), float(variance)), float(len(points)) * means.size
+    return filled(kernel, (points,), given, POINTS_PER_BLOCK, cost, columns)[0]
 
 
 @jit
@@ -315,10 +313,8 @@ def component_shares(points: Array, log_weights: Array, means: Array, sds: Array
     """
     peaks = log_weights - (np.log(sds) + 0.5 * np.log(2 * np.pi)).sum(axis=1)
     centres, narrow = np.ascontiguousarray(means.T), np.ascontiguousarray(np.sqrt(0.5) / sds.T)
-    found = log_density, shares = np.empty(len(points)), np.empty((len(points), len(means)))
-    rows, given = (plain(points), plain(rest)), (peaks, centres, narrow)
-    by_rows(_share_rows, rows, given, found, SHARED_PER_BLOCK, float(shares.size))
-    return found
+    given, cost = (peaks, centres, narrow), float(len(points)) * len(means)
+    return filled(_share_rows, (points, rest), given, SHARED_PER_BLOCK, cost, (), (len(means),))
 
 
 def weighted_sums(points: Array, means: Array, sds: Array, shares: Array, coefficients: Array) -> Rows:

@@ -5,13 +5,13 @@ bits do not depend on the number of threads.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from pmdviz.kernels.checks import Array, finite, plain
 from pmdviz.kernels.jit import WarmUps, exp64, fast_jit
-from pmdviz.kernels.pool import by_rows, one_blas_thread, run_blocks
+from pmdviz.kernels.pool import filled, one_blas_thread, run_blocks
 
 NETS_PER_BLOCK, ROWS_AT_ONCE = 8, 512
 
@@ -139,9 +139,8 @@ class LayeredShape(NamedTuple):
 
 def regression_outputs(weights: Array, inputs: Array, shape: LayeredShape) -> Array:
     """eta(x, w) of nets (m, d) at inputs (n, F), as (m, n). ValueError for weights that are not finite."""
-    out = np.empty((len(weights), len(inputs)))
-    _by_nets_of_layers(_outputs, weights, inputs, (np.array(shape.sizes), sum(shape.sizes), shape.relu), (out,))
-    return out
+    given = np.array(shape.sizes), sum(shape.sizes), shape.relu
+    return _by_nets_of_layers(_outputs, weights, inputs, given, (len(inputs),))[0]
 
 
 def regression_fit(weights: Array, rows: Array, shape: LayeredShape) -> Array:
@@ -159,16 +158,14 @@ def regression_gradient(weights: Array, rows: Array, shape: LayeredShape) -> tup
 
 def _fitted(weights: Array, rows: Array, shape: LayeredShape, columns: int) -> tuple[Array, Array]:
     """Gradients (m, d), or without any columns none, and the fit (m,)."""
-    gradient, fit = np.zeros((len(weights), columns)), np.empty(len(weights))
     given = rows[:, -1].copy(), np.array(shape.sizes), sum(shape.sizes), (shape.relu, shape.binary)
-    _by_nets_of_layers(_gradient, weights, rows[:, :-1], given, (gradient, fit))
-    return gradient, fit
+    return _by_nets_of_layers(_gradient, weights, rows[:, :-1], given, (columns,), ())
 
 
-def _by_nets_of_layers(kernel: Callable, nets: Array, x: Array, given: tuple, out: tuple[Array, ...]) -> None:
+def _by_nets_of_layers(kernel: Callable, nets: Array, x: Array, given: tuple, *shapes: tuple[int, ...]) -> Any:
     """One net a block; the inputs (F, n) of a tile of rows are contiguous in memory."""
     across = np.ascontiguousarray(x.T)
-    by_rows(kernel, (finite(plain(nets), "weights"),), (across, *given), out, 1, float(nets.size) * len(x))
+    return filled(kernel, (finite(nets, "weights"),), (across, *given), 1, float(nets.size) * len(x), *shapes)
 
 
 @fast_jit
@@ -269,7 +266,7 @@ def _outputs(nets, x, sizes, held, relu, out):
 def _gradient(nets, x, y, sizes, held, kind, out, fit):
     units, pulls = np.empty((held, TILE)), np.empty((held, TILE))
     for i in range(nets.shape[0]):
-        fit[i] = 0.0
+        fit[i], out[i, :] = 0.0, 0.0
         for start in range(0, y.size, TILE):
             count = min(TILE, y.size - start)
             _forward(nets[i], x, start, count, sizes, kind[0], units)

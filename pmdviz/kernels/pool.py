@@ -9,17 +9,17 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
+import numpy as np
 from threadpoolctl import ThreadpoolController
 
 from pmdviz.errors import InputError
-from pmdviz.kernels.checks import Array
+from pmdviz.kernels.checks import Array, plain
 
 # How far long work is, seen from another thread, and a way to stop it: between two row blocks of a kernel.
 
@@ -106,9 +106,6 @@ def one_blas_thread() -> Iterator[None]:
 
 Rows = tuple[Array, ...]  # arrays with as many rows as one another
 SERIAL_BELOW = 1_000_000  # pairs: below this the hand-over to another thread costs more than it saves
-_lock = threading.Lock()
-_of_thread_pool = threading.local()
-_pools: dict[tuple[int, int], ThreadPoolExecutor] = {}
 _chosen: int | None = None
 
 
@@ -134,9 +131,9 @@ def run_blocks(work: Callable[[int, int], None], num_rows: int, rows_per_block: 
     if 0 < num_rows <= rows_per_block:  # one block: a chain's step has no microseconds to spare
         work(0, num_rows)
         return
-    blocks = deque((start, min(start + rows_per_block, num_rows)) for start in range(0, num_rows, rows_per_block))
-    helpers = min(num_threads(), len(blocks)) - 1 if cost >= SERIAL_BELOW and _may_be_helped() else 0
-    arguments = work, blocks, num_rows, current_token()
+    starts = range(0, num_rows, rows_per_block)
+    helpers = min(num_threads(), len(starts)) - 1 if cost >= SERIAL_BELOW and _may_be_helped() else 0
+    arguments = work, iter(starts), num_rows, rows_per_block, current_token()
     futures = [_pool(num_threads() - 1, priority()).submit(_drain, *arguments) for _ in range(helpers)]
     try:
         _drain(*arguments)
@@ -155,25 +152,36 @@ def by_rows(kernel: Callable[..., None], rows: Rows, given: tuple, out: Rows, ro
     run_blocks(work, len(out[0]), rows_per_block, cost)
 
 
+def filled(
+    kernel: Callable[..., None], rows: Rows, given: tuple, rows_per_block: int, cost: float, *shapes: tuple[int, ...]
+) -> Any:
+    """Float64 arrays with a row of these shapes for each of `rows`, which a kernel fills as in `by_rows`."""
+    rows, out = tuple(map(plain, rows)), tuple(np.empty((len(rows[0]), *shape)) for shape in shapes)
+    by_rows(kernel, rows, given, out, rows_per_block, cost)
+    return out
+
+
 def helped_when(allowed: Callable[[], bool]) -> None:
     """From now on `run_blocks` has helpers in the calling thread only when `allowed()`; results do not depend on it."""
-    _of_thread_pool.allowed = allowed
+    _of_thread.allowed = allowed
 
 
 def _may_be_helped() -> bool:
-    allowed = getattr(_of_thread_pool, "allowed", None)
+    allowed = getattr(_of_thread, "allowed", None)
     return allowed is None or allowed()
 
 
-def _drain(work: Callable[[int, int], None], blocks: deque, num_rows: int, watch: CancelToken | None) -> None:
-    while True:
-        try:
-            block = blocks.popleft()  # atomic: two threads never get the same block
-        except IndexError:
-            return
+def _drain(
+    work: Callable[[int, int], None],
+    starts: Iterator[int],
+    num_rows: int,
+    rows_per_block: int,
+    watch: CancelToken | None,
+) -> None:
+    for start in starts:  # of all threads together: the next number is taken at once, no two get the same one
         if watch is not None:
-            watch.check(block[0] / num_rows)
-        work(*block)
+            watch.check(start / num_rows)
+        work(start, min(start + rows_per_block, num_rows))
 
 
 def _checked(number: int | str) -> int:
@@ -204,19 +212,11 @@ def set_priority(niceness: int) -> None:
         os.setpriority(os.PRIO_PROCESS, 0, max(niceness, priority()))
 
 
+@cache
 def _pool(workers: int, niceness: int) -> ThreadPoolExecutor:
-    with _lock:
-        if (workers, niceness) not in _pools:
-            _pools[workers, niceness] = ThreadPoolExecutor(workers, "pmdviz", set_priority, (niceness,))
-        return _pools[workers, niceness]
-
-
-def _forget() -> None:
-    """In a forked child the threads are gone: start afresh."""
-    global _lock
-    _lock = threading.Lock()
-    _pools.clear()
+    """Two threads that come first at once make one each, and one of the two is kept."""
+    return ThreadPoolExecutor(workers, "pmdviz", set_priority, (niceness,))
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget)
+    os.register_at_fork(after_in_child=_pool.cache_clear)  # the child has none of the threads

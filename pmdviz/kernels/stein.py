@@ -385,9 +385,8 @@ def descended(K: Array, metric: Array, start: Descent, count: int) -> Descent:
     K (n, n) symmetric and positive semi-definite, D (n,) > 0. Where a step turns against the last one the pace starts
     again (O'Donoghue, Candes 2015). ValueError for values that are not finite.
     """
-    K, u, ahead = finite(plain(K), "K"), plain(start.u).copy(), plain(start.ahead).copy()
-    pace, value, gap = _descended(K, plain(metric), u, ahead, float(start.pace), int(count))
-    return Descent(u, ahead, pace, value, gap)
+    given = plain(start.u), plain(start.ahead), float(start.pace), int(count)
+    return _descended(finite(plain(K), "K"), plain(metric), *given)
 
 
 @jit
@@ -462,8 +461,7 @@ def _largest_eigenvalue(K, metric, buffer):
 
 @jit
 def _descended(K, metric, u, ahead, pace, count):
-    """In place of u and ahead; returns the pace, u'Ku and the gap."""
-    slope, aim = np.empty(u.size), np.empty(u.size)
+    u, ahead, slope, aim = u.copy(), ahead.copy(), np.empty(u.size), np.empty(u.size)
     longest = _largest_eigenvalue(K, metric, slope)
     for _ in range(count):
         if longest <= 0.0:
@@ -488,7 +486,7 @@ def _descended(K, metric, u, ahead, pace, count):
     gap = 0.0
     for i in range(u.size):
         gap = max(gap, 2.0 * (value - slope[i]))
-    return pace, value, gap
+    return Descent(u, ahead, pace, value, gap)
 
 
 # The force of a few leaders on any points, and how much a step along it stretches space there.

@@ -14,7 +14,7 @@ import numpy as np
 from pmdviz.kernels.checks import Array, plain
 from pmdviz.kernels.factors import sum_of
 from pmdviz.kernels.jit import WarmUps, jit
-from pmdviz.kernels.pool import by_rows
+from pmdviz.kernels.pool import by_rows, filled
 
 GOLDEN, FIRST, SECOND = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -66,14 +66,12 @@ def tilted(
     stream of its seed, (m, B). Returns the new parameters, their log partitions (m,), and the sums over documents of
     power (log p(z) - log r(z)) (m,), where r is what z was drawn from: log weight - log φ(z).
     """
-    natural = plain(natural)
-    m, tokens = len(natural), longest(documents)
-    new, partitions, bases = kept * natural + (1.0 - kept) * beta, np.empty(m), np.empty(m)
-    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
-    given = rows, words, counts, alpha, power, sweeps, tokens
-    cost = float(m * len(rows) * tokens * natural.shape[2] * (1 + sweeps))
-    by_rows(_tilt, (natural, shares_per_count(natural), seeds), given, found := (new, partitions, bases), 1, cost)
-    return found
+    natural, (tokens, starts) = plain(natural), tokens_of(documents)
+    m, num_topics = len(natural), natural.shape[2]
+    found = new, partitions, bases = kept * natural + (1.0 - kept) * beta, np.empty(m), np.empty(m)
+    rows, cost = (natural, shares_per_count(natural), plain(seeds, np.uint64)), float(m * len(tokens) * num_topics)
+    by_rows(_tilt, rows, (tokens, starts, alpha, power, sweeps), found, 1, cost * (1 + sweeps))
+    return new, partitions, bases
 
 
 def estimated_log_likelihood(topics: Array, documents: Sparse, seeds: Array, alpha: float, repeats: int) -> Array:
@@ -81,9 +79,8 @@ def estimated_log_likelihood(topics: Array, documents: Sparse, seeds: Array, alp
 
     topics (m, W, K) are probabilities; the document's stream starts from its seed (B,).
     """
-    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
-    out = np.empty((len(topics), len(rows)))
-    _estimate(plain(topics), rows, words, counts, seeds, alpha, repeats, longest(documents), out)
+    out = np.empty((len(topics), len(seeds)))
+    _estimate(plain(topics), *tokens_of(documents), plain(seeds, np.uint64), alpha, repeats, out)
     return out
 
 
@@ -98,21 +95,11 @@ def contiguous(documents: Sparse) -> Sparse:
     return plain(rows, np.int64), plain(words, np.int32), plain(counts, np.int32)
 
 
-def longest(documents: Sparse) -> int:
-    """Tokens of the longest of the documents."""
-    rows, _, counts = documents
-    return max((int(counts[first:end].sum()) for first, _, end in rows), default=0)
-
-
-@jit
-def expanded(words, counts, first, end, tokens):
-    """The document's tokens one by one; how many there are."""
-    n = 0
-    for p in range(first, end):
-        for _ in range(counts[p]):
-            tokens[n] = words[p]
-            n += 1
-    return n
+def tokens_of(documents: Sparse) -> tuple[Array, Array]:
+    """The word of each token (n,), document after document; where each document begins, and their end, (B + 1,)."""
+    rows, words, counts = documents
+    each = [np.repeat(words[first:end], counts[first:end]) for first, _, end in rows]
+    return np.concatenate([np.empty(0, np.int64), *each]), np.cumsum([0, *map(len, each)])
 
 
 def shares_per_count(natural: Array) -> Array:
@@ -131,11 +118,11 @@ def weigh(natural, inverse, alpha, held, shares):
 
 
 @jit
-def assign(tokens, n, natural, inverse, alpha, state, z, held, shares):
-    """Topics z of n tokens one after the other; held (K,) how many each has. Returns the log weight of these topics."""
+def assign(tokens, natural, inverse, alpha, state, z, held, shares):
+    """Topics z of tokens one after the other; held (K,) how many each has. Returns the log weight of these topics."""
     weight = 0.0
     held[:] = 0.0
-    for j in range(n):
+    for j in range(tokens.size):
         total = weigh(natural[tokens[j]], inverse, alpha, held, shares)
         weight += math.log(total / (j + alpha * held.size))
         z[j] = chosen(shares, total, state)
@@ -144,9 +131,9 @@ def assign(tokens, n, natural, inverse, alpha, state, z, held, shares):
 
 
 @jit
-def sweep(tokens, n, natural, inverse, alpha, state, z, held, shares):
+def sweep(tokens, natural, inverse, alpha, state, z, held, shares):
     """Each token's topic once from its conditional given the others'."""
-    for j in range(n):
+    for j in range(tokens.size):
         held[z[j]] -= 1.0
         total = weigh(natural[tokens[j]], inverse, alpha, held, shares)
         z[j] = chosen(shares, total, state)
@@ -154,21 +141,19 @@ def sweep(tokens, n, natural, inverse, alpha, state, z, held, shares):
 
 
 @jit
-def _tilt(natural, inverses, seeds, rows, words, counts, alpha, power, sweeps, longest, new, partitions, bases):
-    num_topics = natural.shape[2]
-    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+def _tilt(natural, inverses, seeds, tokens, starts, alpha, power, sweeps, new, partitions, bases):
+    num_topics, z = natural.shape[2], np.empty(tokens.size, np.int64)
     held, shares, state = np.empty(num_topics), np.empty(num_topics), np.empty(1, np.uint64)
     for i in range(natural.shape[0]):
         inverse, base = inverses[i], 0.0
-        for d in range(rows.shape[0]):
-            state[0] = seeds[i, d]
-            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
-            base += assign(tokens, n, natural[i], inverse, alpha, state, z, held, shares)
+        for d in range(starts.size - 1):
+            state[0], words = seeds[i, d], tokens[starts[d] : starts[d + 1]]
+            base += assign(words, natural[i], inverse, alpha, state, z, held, shares)
             for _ in range(sweeps):
-                sweep(tokens, n, natural[i], inverse, alpha, state, z, held, shares)
-            for j in range(n):
-                base -= math.log(natural[i, tokens[j], z[j]] * inverse[z[j]])
-                new[i, tokens[j], z[j]] += power
+                sweep(words, natural[i], inverse, alpha, state, z, held, shares)
+            for j in range(words.size):
+                base -= math.log(natural[i, words[j], z[j]] * inverse[z[j]])
+                new[i, words[j], z[j]] += power
         bases[i] = power * base
         partitions[i] = _log_partition(new[i])
 
@@ -186,17 +171,15 @@ def _log_partition(natural):
 
 
 @jit
-def _estimate(topics, rows, words, counts, seeds, alpha, repeats, longest, out):
-    num_topics = topics.shape[2]
-    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+def _estimate(topics, tokens, starts, seeds, alpha, repeats, out):
+    num_topics, z = topics.shape[2], np.empty(tokens.size, np.int64)
     held, shares, ones = np.empty(num_topics), np.empty(num_topics), np.ones(num_topics)
     state, found = np.empty(1, np.uint64), np.empty(repeats)
     for i in range(topics.shape[0]):
-        for d in range(rows.shape[0]):
-            state[0] = seeds[d]
-            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+        for d in range(starts.size - 1):
+            state[0], words = seeds[d], tokens[starts[d] : starts[d + 1]]
             for r in range(repeats):
-                found[r] = assign(tokens, n, topics[i], ones, alpha, state, z, held, shares)
+                found[r] = assign(words, topics[i], ones, alpha, state, z, held, shares)
             top, total = found.max(), 0.0
             for r in range(repeats):
                 total += math.exp(found[r] - top)
@@ -220,10 +203,9 @@ def filtered(natural: Array, documents: Sparse, seeds: Array, alpha: float, swee
     Each token is drawn given all before it, z_n ~ (n_dk + α) φ_k(w) with φ the mean given the counts, and the weight
     grows by p(w_n | all before it): exact for one token at a time. Then `sweeps` Gibbs sweeps over the document.
     """
-    new, weights, tokens = plain(natural).copy(), np.zeros(len(natural)), longest(documents)
-    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
-    given, cost = (rows, words, counts, alpha, sweeps, tokens), natural.size / natural.shape[1] * len(rows) * tokens
-    by_rows(_filter, (new, 1.0 / shares_per_count(new), seeds), given, (weights,), 1, cost * (1 + sweeps))
+    new, weights, (tokens, starts) = plain(natural).copy(), np.zeros(len(natural)), tokens_of(documents)
+    rows, cost = (new, 1.0 / shares_per_count(new), plain(seeds, np.uint64)), natural.size / natural.shape[1]
+    by_rows(_filter, rows, (tokens, starts, alpha, sweeps), (weights,), 1, cost * len(tokens) * (1 + sweeps))
     return new, weights
 
 
@@ -232,34 +214,29 @@ def mean_counts(natural: Array, documents: Sparse, seeds: Array, alpha: float, b
 
     The topics need not be normalised; every document has a seed (B,).
     """
-    rows, words, counts, seeds = *contiguous(documents), plain(seeds, np.uint64)
-    natural, out = plain(natural), np.zeros(natural.shape)
-    _mean_counts(
-        natural, shares_per_count(natural), rows, words, counts, seeds, alpha, burn_in, sweeps, longest(documents), out
-    )
+    natural, inverse, out = plain(natural), shares_per_count(natural), np.zeros(natural.shape)
+    _mean_counts(natural, inverse, *tokens_of(documents), plain(seeds, np.uint64), alpha, burn_in, sweeps, out)
     return out
 
 
 @jit
-def _filter(natural, totals, seeds, rows, words, counts, alpha, sweeps, longest, weights):
-    num_topics = natural.shape[2]
-    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+def _filter(natural, totals, seeds, tokens, starts, alpha, sweeps, weights):
+    num_topics, z = natural.shape[2], np.empty(tokens.size, np.int64)
     held, shares, state = np.empty(num_topics), np.empty(num_topics), np.empty(1, np.uint64)
     for i in range(natural.shape[0]):
         sums = totals[i]
-        for d in range(rows.shape[0]):
-            state[0] = seeds[i, d]
-            n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
+        for d in range(starts.size - 1):
+            state[0], words = seeds[i, d], tokens[starts[d] : starts[d + 1]]
             held[:] = 0.0
-            for j in range(n):
-                total = _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
+            for j in range(words.size):
+                total = _draw(natural[i], words[j], alpha, state, z, j, held, shares, sums)
                 weights[i] += math.log(total / (j + alpha * num_topics))
             for _ in range(sweeps):
-                for j in range(n):
+                for j in range(words.size):
                     held[z[j]] -= 1.0
-                    natural[i, tokens[j], z[j]] -= 1.0
+                    natural[i, words[j], z[j]] -= 1.0
                     sums[z[j]] -= 1.0
-                    _draw(natural[i], tokens[j], alpha, state, z, j, held, shares, sums)
+                    _draw(natural[i], words[j], alpha, state, z, j, held, shares, sums)
 
 
 @jit
@@ -277,20 +254,18 @@ def _draw(natural, word, alpha, state, z, j, held, shares, sums):
 
 
 @jit
-def _mean_counts(natural, inverse, rows, words, counts, seeds, alpha, burn_in, sweeps, longest, out):
-    num_topics = natural.shape[1]
-    tokens, z = np.empty(longest, np.int64), np.empty(longest, np.int64)
+def _mean_counts(natural, inverse, tokens, starts, seeds, alpha, burn_in, sweeps, out):
+    num_topics, z = natural.shape[1], np.empty(tokens.size, np.int64)
     held, shares = np.empty(num_topics), np.empty(num_topics)
     state, share = np.empty(1, np.uint64), 1.0 / sweeps
-    for d in range(rows.shape[0]):
-        state[0] = seeds[d]
-        n = expanded(words, counts, rows[d, 0], rows[d, 2], tokens)
-        assign(tokens, n, natural, inverse, alpha, state, z, held, shares)
+    for d in range(starts.size - 1):
+        state[0], words = seeds[d], tokens[starts[d] : starts[d + 1]]
+        assign(words, natural, inverse, alpha, state, z, held, shares)
         for s in range(burn_in + sweeps):
-            sweep(tokens, n, natural, inverse, alpha, state, z, held, shares)
+            sweep(words, natural, inverse, alpha, state, z, held, shares)
             if s >= burn_in:
-                for j in range(n):
-                    out[tokens[j], z[j]] += share
+                for j in range(words.size):
+                    out[words[j], z[j]] += share
 
 
 # A document's topic shares given the topics, without chance, and how well they predict words that they did not see.
@@ -309,12 +284,10 @@ def shares_of(topics: Array, documents: Sparse, alpha: float, part: str = "all")
     """
     rows, words, counts = contiguous(documents)
     ends = plain(rows[:, 1] if part == "seen" else rows[:, 2], np.int64)
-    out = np.empty((len(topics), len(rows), topics.shape[2]))
     pairs = ends - rows[:, 0]
     given = rows, ends, words, counts, alpha, pairs.max(initial=0)
     cost = PASSES * float(pairs.sum()) * len(topics) * topics.shape[2]
-    by_rows(_document_shares, (plain(topics),), given, (out,), 1, cost)
-    return out
+    return filled(_document_shares, (topics,), given, 1, cost, (len(rows), topics.shape[2]))[0]
 
 
 def held_out_log_likelihood(topics: Array, weights: Array, documents: Sparse, alpha: float) -> tuple[float, int]:

@@ -148,7 +148,7 @@ def _trace(method: Method, column: str) -> str:
     name = "ess" if column in WEIGHTS else ""
     if column == "adapt":
         names = {scalar.name for scalar in method.scalars}
-        name = next((TOLD[term] for term in dict(method.grammar)["adapt"].terms if TOLD[term] in names), "")
+        name = next((TOLD[term] for term in method.grammar["adapt"].terms if TOLD[term] in names), "")
     return next((key for key, group in GROUPS.items() if name in group.metrics), "")
 
 
@@ -176,7 +176,7 @@ class MethodsPage(PlainPage):
     """The table of all methods; a page of the app."""
 
     def __init__(self) -> None:
-        columns = [[name, one.title, one.about, [*map(list, one.terms.items())]] for name, one in COLUMNS.items()]
+        columns = [[name, name.title(), one.about, [*map(list, one.terms.items())]] for name, one in COLUMNS.items()]
         families = [[title, [_method_row(method) for method in methods]] for title, methods in by_family().items()]
         self.table = MethodsTable(self._hear, columns=columns, families=families)
         super().__init__(METHODS_FIRST, READ_IT, self.table, "pmdviz-methods")
@@ -195,7 +195,7 @@ class MethodsPage(PlainPage):
 
 def _method_row(method: Method) -> list[Json]:
     """Name, title, and of each cell the terms and the remark."""
-    cells = [[list(cell.terms), cell.remark.replace("τ m", TAU_M)] for _, cell in method.grammar]
+    cells = [[list(cell.terms), cell.remark.replace("τ m", TAU_M)] for cell in method.grammar.values()]
     return [method.name, method.title, cells]
 
 

@@ -14,7 +14,7 @@ from pmdviz.densities.product import DiagonalDensity
 from pmdviz.errors import InputError, TargetError, shown
 from pmdviz.kernels.checks import Array, Rng
 from pmdviz.knobs import Value, documented, named_after
-from pmdviz.methods.step import BatchKnobs, Grammar, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update
+from pmdviz.methods.step import BatchKnobs, MethodKnobs, Path, Scalar, State, StepBlock, StepInfo, Update, grammar_of
 from pmdviz.targets.base import OFFERS, Target
 
 REGISTERED: dict[str, Method] = {}  # by name: a method enters by being defined
@@ -62,7 +62,7 @@ class Method(Generic[State, Own]):
     family: ClassVar[Literal["particles", "chain", "parametric", "structured"]] = "particles"
     requires: ClassVar[frozenset[str]] = frozenset({"reals"})
     needs: ClassVar[tuple[Need, ...]] = ()
-    grammar: ClassVar[Grammar] = Grammar()  # what it does in the terms of `step.COLUMNS`
+    grammar = grammar_of({})  # what it does in the terms of `step.COLUMNS`
     Knobs: ClassVar[type[MethodKnobs]]
     kernel_groups: ClassVar[tuple[str, ...]] = ()  # groups of calls (`kernels.compiling`) that only its runs need
     chain_kernels: ClassVar[str] = ""  # which group of each compiled model: a part of its name, such as "trajectories"
@@ -95,7 +95,7 @@ class Method(Generic[State, Own]):
         card = documented(cls)
         for name in CARD & card.keys():
             setattr(cls, name, card[name])
-        cls.grammar = Grammar(**{name: card[name] for name, _ in cls.grammar if name in card})
+        cls.grammar = grammar_of(card)
         if cls.update is not None:
             explained = (term._replace(about=term.about or card.get(term.name, "")) for term in cls.update.terms)
             cls.update = cls.update._replace(terms=tuple(explained))

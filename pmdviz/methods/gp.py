@@ -35,20 +35,16 @@ class SubsetGPKnobs(MethodKnobs):
 
 
 class GPState(NamedTuple):
-    """Inducing inputs and the posterior there: the fields of `Conditionals`, of one particle."""
+    """Inducing inputs and the posterior there."""
 
-    particles: Array  # (1, p)
-    constants: Array
-    natural: Array
-    partitions: Array
-    prior_partitions: Array
+    conditionals: Conditionals  # of one particle
     iteration: int
     seen: int = 0  # rows of the subset so far
 
     @property
-    def conditionals(self) -> Conditionals:
-        """The inputs with the posterior there."""
-        return Conditionals(*self[:5])
+    def particles(self) -> Array:
+        """The inputs, (1, p)."""
+        return self.conditionals.particles
 
 
 class FunctionFit(Method):
@@ -84,7 +80,7 @@ class SubsetGP(FunctionFit):
 
     def init(self, rng: Rng, target: Target, knobs: SubsetGPKnobs) -> GPState:
         """No data: the prior."""
-        return GPState(*target.extended(None, target.data_rows[:0]), 0)
+        return GPState(target.extended(None, target.data_rows[:0]), 0)
 
     def batch_size(self, state: GPState, knobs: SubsetGPKnobs, num_data: int) -> int:
         """B, and at last the rest of the subset."""
@@ -103,7 +99,7 @@ class SubsetGP(FunctionFit):
         wider = target.extended(state.conditionals, batch)
         after, seen = target.bounded(wider, batch, 1.0, 1.0), state.seen + len(batch)
         words = f"{seen:,} of {target.num_data:,} data points · batch of {len(batch):,}"
-        return GPState(*after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
+        return GPState(after, state.iteration + 1, seen), StepInfo(Cost(len(batch), len(batch)), words)
 
 
 # Stochastic variational inference for sparse Gaussian processes: one set of inducing inputs, natural gradients.
@@ -139,14 +135,14 @@ class SVIGP(FunctionFit, BatchMethod):
 
     def init(self, rng: Rng, target: Target, knobs: SVIGPKnobs) -> GPState:
         """Inducing inputs among the data, and the prior there."""
-        return GPState(*target.conditionals(rng, 1), 0)
+        return GPState(target.conditionals(rng, 1), 0)
 
     def step(self, rng: Rng, state: GPState, target: Target, batch: Array, knobs: SVIGPKnobs) -> Stepped:
         """One natural-gradient step."""
         t = state.iteration + 1
         rho = optimisers.decayed(t, knobs)
         found = target.bounded(state.conditionals, batch, 1 - rho, rho * target.num_data / len(batch))
-        before, after = state, GPState(*found, t)
+        before, after = state, GPState(found, t)
         cost, words = Cost(len(batch), len(batch)), f"step {rho:.3g} · batch of {len(batch):,}"
         numbers, terms = {"ρ": rho, "N/B": target.num_data / len(batch)}, partial(terms_of, before, after, rho)
         return after, StepInfo(cost, words, scalars={"step_size": rho}, terms=ComputedTerms(terms), numbers=numbers)
@@ -158,13 +154,13 @@ class SVIGP(FunctionFit, BatchMethod):
 
 def spread_of(state: GPState, linear: Array) -> Array:
     """P^-1 h for the state's precision P and some h, (M,) each."""
-    lower = np.tril(state.natural[0, :, :-1])
+    lower = np.tril(state.conditionals.natural[0, :, :-1])
     return np.einsum("ij,j->i", precision(lower + np.tril(lower, -1).T), linear)
 
 
 def mean_of(state: GPState) -> Array:
     """m = P^-1 h, (M,)."""
-    return spread_of(state, state.natural[0, :, -1])
+    return spread_of(state, state.conditionals.natural[0, :, -1])
 
 
 def terms_of(before: GPState, after: GPState, rho: float) -> dict[str, Array]:

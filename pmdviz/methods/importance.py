@@ -64,20 +64,10 @@ Moments = tuple[Array, Array]  # Adam's, (K, 2 d + 1) each
 class Proposal(NamedTuple):
     """q(theta) = (1 - delta) sum_k a_k N(theta | mu_k, diag(s_k)^2) + delta p(theta), p the prior, or the q0."""
 
-    log_shares: Array  # (K,) log a_k, logsumexp 0; -inf of a component that is gone
+    log_shares: Array  # (K,) log a_k, logsumexp 0
     means: Array  # (K, d)
     sds: Array  # (K, d)
     defensive: float  # delta in [0, 1)
-
-    @property
-    def alive(self) -> Array:
-        """Which components have a share, (K,)."""
-        return self.log_shares > -np.inf
-
-    def living(self) -> Proposal:
-        """The components that have a share, and no others."""
-        rows = self.alive
-        return self._replace(log_shares=self.log_shares[rows], means=self.means[rows], sds=self.sds[rows])
 
     def sample(self, rng: Rng, target: Target, n: int) -> Array:
         """n draws (n, d), each from q: of every component as many as its share says, the remainders at random."""
@@ -97,10 +87,10 @@ class Proposal(NamedTuple):
 
     def density(self) -> GaussianMixture | DiagonalDensity:
         """The Gaussians alone, as fitted to the target."""
-        own, d = self.living(), self.means.shape[1]
+        log_shares, d = normalise(self.log_shares), self.means.shape[1]
         if d > MANY:
-            return DiagonalDensity(own.means, normalise(own.log_shares), own.means, own.sds)
-        return GaussianMixture(own.means, normalise(own.log_shares), own.sds[:, :, None] * np.eye(d))
+            return DiagonalDensity(self.means, log_shares, self.means, self.sds)
+        return GaussianMixture(self.means, log_shares, self.sds[:, :, None] * np.eye(d))
 
 
 def power_of_weights(log_weights: Array, wanted: float) -> float:
@@ -125,8 +115,8 @@ def tempered(log_weights: Array, power: float) -> Array:
 
 def m_pmc(
     proposal: Proposal, particles: Array, log_weights: Array, shares: Array, knobs: AdaptiveISKnobs, unit: Array
-) -> tuple[Proposal, float]:
-    """One weighted step of EM (Cappe et al. 2008, Eq. 12-14), and the power of the weights that it used.
+) -> tuple[Proposal, Array, float]:
+    """One weighted step of EM (Cappe et al. 2008, Eq. 12-14), which components it kept, and the power of the weights.
 
         a_k = sum_i w_i r_ik,   mu_k = sum_i w_i r_ik x_i / a_k,   s_k^2 = sum_i w_i r_ik (x_i - mu_k)^2 / a_k
 
@@ -136,17 +126,15 @@ def m_pmc(
     """
     power = power_of_weights(log_weights, knobs.smallest_ess * len(log_weights))
     weights = np.exp(tempered(log_weights, power))
-    total, first, second = weighted_sums(particles, proposal.means, proposal.sds, shares, weights)
-    kept = total > GONE * total.sum()
-    share = np.where(kept, total, 1.0)[:, None]
-    shift = first / share  # in sds, like the second moments
-    means = np.where(kept[:, None], proposal.means + proposal.sds * shift, proposal.means)
-    variances = proposal.sds**2 * (second / share - shift**2)
+    sums = weighted_sums(particles, proposal.means, proposal.sds, shares, weights)
+    kept = sums[0] > GONE * sums[0].sum()
+    log_shares = normalise(np.where(kept, np.log(np.where(kept, sums[0], 1.0)), -np.inf))[kept]
+    total, first, second, means, sds = (each[kept] for each in (*sums, proposal.means, proposal.sds))
+    shift = first / total[:, None]  # in sds, like the second moments
+    variances = sds**2 * (second / total[:, None] - shift**2)
     least = knobs.variance_floor * np.diag(neighbourhood_covariance(particles, weights, unit)) / local_scale(len(unit))
     variances = np.maximum(variances, np.maximum(least, (TRACE * unit) ** 2))
-    sds = np.where(kept[:, None], np.sqrt(variances), proposal.sds)
-    log_shares = np.where(kept, np.log(np.where(kept, total, 1.0)), -np.inf)
-    return Proposal(normalise(log_shares), means, sds, proposal.defensive), power
+    return Proposal(log_shares, means + sds * shift, np.sqrt(variances), proposal.defensive), kept, power
 
 
 def chi2(
@@ -226,15 +214,17 @@ class AdaptiveISKnobs(weighting.SmoothingKnobs):
 
 
 class AdaptiveISState(NamedTuple):
-    """The last draws with their weights, and the proposal that they led to: the next draws are from it."""
+    """The last draws with their weights, and the proposal that they led to: the next draws are from it.
+
+    A component that has no share any more is gone from all arrays of components.
+    """
 
     particles: Array  # (m, d)
     log_weights: Array  # (m,) logsumexp 0
-    log_shares: Array  # (M,) of the components, logsumexp 0; -inf of those that are gone
-    means: Array  # (M, d)
-    sds: Array  # (M, d)
-    first: Array  # (M, 2 d + 1) Adam's mean of the gradients in log shares, means and log sds
-    second: Array  # (M, 2 d + 1) and of their squares
+    proposal: Proposal
+    num_components: int  # M at the start
+    first: Array  # (K, 2 d + 1) Adam's mean of the gradients in log shares, means and log sds
+    second: Array  # (K, 2 d + 1) and of their squares
     power: float  # of the weights, in the last adaptation
     log_evidence: float  # log of the last draws' mean weight, nats; NaN before there is one
     iteration: int
@@ -293,12 +283,12 @@ class AdaptiveIS(weighting.SmoothedMethod):
         means, _ = weighting.prior_draws(rng, target, M)
         moments = np.zeros((M, 2 * target.dim + 1)), np.zeros((M, 2 * target.dim + 1))
         sds = np.tile(np.asarray(target.scale, float), (M, 1))
-        return AdaptiveISState(particles, weighting.equal(m), weighting.equal(M), means, sds, *moments, 1.0, np.nan, 0)
+        proposal = Proposal(weighting.equal(M), means, sds, knobs.defensive)
+        return AdaptiveISState(particles, weighting.equal(m), proposal, M, *moments, 1.0, np.nan, 0)
 
     def step(self, rng: Rng, state: AdaptiveISState, target: Target, batch: Array, knobs: AdaptiveISKnobs) -> Stepped:
         """Draws from the proposal, their weights, and the next proposal."""
-        ess, alive = effective_sample_size(state.log_weights), state.log_shares > -np.inf
-        proposal = _proposal(state, knobs).living()
+        ess, proposal = effective_sample_size(state.log_weights), state.proposal._replace(defensive=knobs.defensive)
         particles = proposal.sample(rng, target, knobs.num_particles)
         log_prior = checked_log_prior(target, particles)
         supported = log_prior > -np.inf
@@ -309,11 +299,11 @@ class AdaptiveIS(weighting.SmoothedMethod):
         best = int(np.argmax(raw))
         log_evidence = float(raw[best] - log_weights[best] - np.log(len(raw)))
         state = state._replace(particles=particles, log_weights=log_weights, log_evidence=log_evidence)
-        state = _adapted(state._replace(iteration=state.iteration + 1), alive, proposal, shares, target, knobs)
-        asked = int(supported.sum())
+        state = _adapted(state._replace(iteration=state.iteration + 1), proposal, shares, target, knobs)
+        asked, log_shares = int(supported.sum()), state.proposal.log_shares
         scalars = {
             **weighting.scalars(ess, log_weights),
-            "components": float(np.exp(-(np.exp(state.log_shares[alive]) * _finite(state.log_shares[alive])).sum())),
+            "components": float(np.exp(-(np.exp(log_shares) * log_shares).sum())),
             **({"power": state.power} if knobs.adaptation == "m_pmc" else {"step_size": knobs.learning_rate}),
         }
         terms = weighting.terms(log_weights, prior=log_prior, likelihood=log_likelihood, proposal=-log_proposal)
@@ -333,13 +323,13 @@ class AdaptiveIS(weighting.SmoothedMethod):
         self, state: AdaptiveISState, knobs: AdaptiveISKnobs, target: Target
     ) -> GaussianMixture | DiagonalDensity:
         """The Gaussians of the next proposal, without the prior's share."""
-        return _proposal(state, knobs).density()
+        return state.proposal.density()
 
     def caveat(self, state: AdaptiveISState, knobs: AdaptiveISKnobs) -> str:
         """That the weights have collapsed, that EM could not use them as they are, or that draws are too few."""
         if known := super().caveat(state, knobs):
             return known
-        m, M = len(state.particles), len(state.means)
+        m, M = len(state.particles), state.num_components
         if state.iteration and state.power < 1:
             far = "the proposal is still far from the posterior, and log Z from few draws is unreliable"
             return f"power {state.power:.2g} of the weights: {far}"
@@ -348,35 +338,23 @@ class AdaptiveIS(weighting.SmoothedMethod):
         return ""
 
 
-def _proposal(state: AdaptiveISState, knobs: AdaptiveISKnobs) -> Proposal:
-    return Proposal(state.log_shares, state.means, state.sds, knobs.defensive)
-
-
-def _finite(logs: Array) -> Array:
-    return np.where(logs > -np.inf, logs, 0.0)
-
-
 def _adapted(
-    state: AdaptiveISState, alive: Array, old: Proposal, shares: Array, target: Target, knobs: AdaptiveISKnobs
+    state: AdaptiveISState, old: Proposal, shares: Array, target: Target, knobs: AdaptiveISKnobs
 ) -> AdaptiveISState:
-    """The state with the proposal after its draws; `old` and `shares` are of the components that are `alive`."""
-    unit = np.asarray(target.scale, float)
-    first, second, power = state.first.copy(), state.second.copy(), 1.0
+    """The state with the proposal after its draws."""
+    unit, power, moments = np.asarray(target.scale, float), 1.0, (state.first, state.second)
     if knobs.adaptation == "m_pmc":
-        new, power = m_pmc(old, state.particles, state.log_weights, shares, knobs, unit)
+        new, kept, power = m_pmc(old, state.particles, state.log_weights, shares, knobs, unit)
+        moments = state.first[kept], state.second[kept]
     else:
         gradient = chi2_gradient(old, state.particles, state.log_weights, shares, knobs.clamp, unit)
-        moments = first[alive], second[alive]
         new, moments = chi2(old, moments, state.iteration, gradient, knobs.learning_rate, unit)
-        first[alive], second[alive] = moments
-    log_shares, means, sds = state.log_shares.copy(), state.means.copy(), state.sds.copy()
-    log_shares[alive], means[alive], sds[alive] = new.log_shares, new.means, new.sds
-    return state._replace(log_shares=log_shares, means=means, sds=sds, first=first, second=second, power=power)
+    return state._replace(proposal=new, first=moments[0], second=moments[1], power=power)
 
 
 def _words(state: AdaptiveISState, components: float) -> str:
     parts = [f"{len(state.particles):,} new draws", weighting.words(state.log_weights)]
     parts += [f"log Z {state.log_evidence:.2f}"]
-    parts += [f"{components:.1f} of {len(state.means)} components effective"]
+    parts += [f"{components:.1f} of {state.num_components} components effective"]
     parts += [f"weights to the power {state.power:.2g}"] if state.power < 1 else []
     return " · ".join(parts)

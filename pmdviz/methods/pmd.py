@@ -446,18 +446,14 @@ class StructuredKnobs(optimisers.DecayingKnobs, BatchKnobs):
 class StructuredState(NamedTuple):
     """Weighted particles Z_j with q(u | Z_j) each."""
 
-    particles: Array  # (m, p), and the other fields of `Conditionals`
-    constants: Array
-    natural: Array
-    partitions: Array
-    prior_partitions: Array
+    conditionals: Conditionals
     log_weights: Array  # (m,) logsumexp 0
     iteration: int
 
     @property
-    def conditionals(self) -> Conditionals:
-        """The particles with their conditional densities."""
-        return Conditionals(*self[:5])
+    def particles(self) -> Array:
+        """Z, (m, p)."""
+        return self.conditionals.particles
 
 
 class Structured(BatchMethod):
@@ -497,7 +493,7 @@ class Structured(BatchMethod):
     def init(self, rng: Rng, target: Target, knobs: StructuredKnobs) -> StructuredState:
         """m particles of the prior, equally weighted."""
         m = knobs.num_particles
-        return StructuredState(*target.conditionals(rng, m), weighting.equal(m), 0)
+        return StructuredState(target.conditionals(rng, m), weighting.equal(m), 0)
 
     def step(self, rng: Rng, state: StructuredState, target: Target, batch: Array, knobs: StructuredKnobs) -> Stepped:
         """One mirror step on the batch."""
@@ -508,7 +504,7 @@ class Structured(BatchMethod):
         previous = (1 - gamma) * state.log_weights if gamma < 1 else np.zeros(m)
         log_weights = weighting.normalised(previous + partitions + base, state.particles, batch)
         ess = effective_sample_size(state.log_weights)
-        state = StructuredState(*after, log_weights, t)
+        state = StructuredState(after, log_weights, t)
         words = f"γ = {gamma:.3g} · batch of {len(batch):,} · ESS {effective_sample_size(log_weights):,.1f} of {m:,}"
         scalars = {"step_size": gamma} | weighting.scalars(ess, log_weights)
         terms = weighting.terms(log_weights, previous=previous, likelihood=partitions + base)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copyreg
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, Literal, NamedTuple, Never, TypeVar
 
@@ -217,15 +216,13 @@ BATCH_SIZE = BatchKnobs.specs()["batch_size"]
 class Column(NamedTuple):
     """One aspect of a method, and the terms for it."""
 
-    title: str
     about: str  # the question that its cells answer
     terms: Mapping[str, str]  # term -> what it means, in a sentence
 
 
-# The terms of each column by the name of its field of `Grammar`, from the simplest on.
+# The columns by name, the terms of each from the simplest on.
 COLUMNS: Mapping[str, Column] = {
     "propagate": Column(
-        "Propagate",
         "Where points come from, before the posterior decides about them.",
         {
             "prior": "Draws from the prior, or from q₀ without data.",
@@ -236,7 +233,6 @@ COLUMNS: Mapping[str, Column] = {
         },
     ),
     "reweight": Column(
-        "Reweight",
         "How a step changes the weights.",
         {
             "likelihood": "Bayes' rule for a batch: w ← w · p(batch | θ).",
@@ -247,7 +243,6 @@ COLUMNS: Mapping[str, Column] = {
         },
     ),
     "resample": Column(
-        "Resample",
         "When new points are drawn from the weighted ones, and how.",
         {
             "copies": "Heavy points are copied and light ones are dropped.",
@@ -255,7 +250,6 @@ COLUMNS: Mapping[str, Column] = {
         },
     ),
     "move": Column(
-        "Move",
         "How points, or the parameters of a density, go where the posterior is high.",
         {
             "Gibbs": "A draw from the exact conditional distribution, given everything else.",
@@ -270,7 +264,6 @@ COLUMNS: Mapping[str, Column] = {
         },
     ),
     "adapt": Column(
-        "Adapt",
         "Which of its settings a method adapts to the run so far; a schedule fixed in advance is not adaptive.",
         {
             "step size": "How far a step goes.",
@@ -297,29 +290,16 @@ class Cell(NamedTuple):
         return f"{words} ({self.remark})" if self.remark else words
 
 
-@dataclass(frozen=True)
-class Grammar:
-    """A method at its default settings in terms of COLUMNS, cells as a page shows them: "prior + proposal (remark)".
+def grammar_of(texts: Mapping[str, str]) -> dict[str, Cell]:
+    """A method at its default settings: a cell for each of COLUMNS, from texts such as "prior + proposal (remark)".
 
     Raises InputError for a term that its column lacks.
     """
-
-    propagate: Cell | str = ""
-    reweight: Cell | str = ""
-    resample: Cell | str = ""
-    move: Cell | str = ""
-    adapt: Cell | str = ""
-
-    def __post_init__(self) -> None:
-        for name in COLUMNS:
-            text = getattr(self, name)
-            terms, _, remark = text.removesuffix(")").partition(" (")
-            cell = Cell(tuple(filter(None, terms.split(" + "))), remark)
-            for term in cell.terms:
-                if term not in COLUMNS[name].terms:
-                    raise unknown(f"term of {name!r}", term, COLUMNS[name].terms)
-            object.__setattr__(self, name, cell)
-
-    def __iter__(self) -> Iterator[tuple[str, Cell]]:
-        """Pairs of a column's name and the cell, in the order of COLUMNS."""
-        return ((name, getattr(self, name)) for name in COLUMNS)
+    found = {}
+    for name, column in COLUMNS.items():
+        terms, _, remark = texts.get(name, "").removesuffix(")").partition(" (")
+        found[name] = Cell(tuple(filter(None, terms.split(" + "))), remark)
+        for term in found[name].terms:
+            if term not in column.terms:
+                raise unknown(f"term of {name!r}", term, column.terms)
+    return found

@@ -164,7 +164,7 @@ def test_the_table_has_every_method_once_and_a_cell_opens_the_lab_at_its_trace()
     ):
         assert opening(METHODS[method], column) == Opening(method, trace, inside)
     for name, method in METHODS.items():
-        for column, cell in method.grammar:
+        for column, cell in method.grammar.items():
             assert not cell.terms or opening(method, column).trace in ("", *GROUPS), name
 
 

@@ -33,7 +33,7 @@ UNIT = np.ones(2)
 
 def test_draws_are_kept_in_their_order_and_no_state_changes():
     thetas = np.random.default_rng(0).normal(size=(2 * BLOCK + 7, 2))
-    states = [SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0)]
+    states = [SGLDState(np.empty((0, 2)), thetas[:1].copy(), 0, UNIT, UNIT)]
     for theta in thetas[1:]:
         states.append(appended(states[-1], theta[None]))
         assert np.array_equal(position(states[-1]), theta) and len(states[-1].newer) < BLOCK

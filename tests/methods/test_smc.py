@@ -217,7 +217,7 @@ def test_a_step_of_em_is_the_formula():
     log_weights = normalise(rng.normal(size=400))
     _, shares = proposal.at(particles, rng.normal(size=400))
     knobs = METHOD.Knobs.checked({"variance_floor": 0.0, "smallest_ess": 0.0})
-    new, power = m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
+    new, _, power = m_pmc(proposal, particles, log_weights, shares, knobs, np.ones(2))
     by = np.exp(log_weights)[:, None] * shares
     means = np.einsum("ik,id->kd", by, particles) / by.sum(axis=0)[:, None]
     spread = (particles[:, None] - means) ** 2
@@ -234,8 +234,8 @@ def test_em_keeps_variances_above_their_floor_and_tempered_weights_have_the_want
     particles = np.concatenate([rng.normal(size=(300, 2)), [[50.0, 0.0]]])
     _, shares = proposal.at(particles, np.zeros(301))
     knobs = METHOD.Knobs.checked({"smallest_ess": 0.0})
-    new, _ = m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
-    assert new.alive.tolist() == [True, True, False] and len(new.living().means) == 2
+    new, kept, _ = m_pmc(proposal, particles, np.full(301, -np.log(301)), shares, knobs, np.ones(2))
+    assert kept.tolist() == [True, True, False] and len(new.means) == 2
     assert 0.05 < new.sds[1].min() and new.sds[1].max() < 0.5  # sqrt(.02) local sds
     np.testing.assert_allclose(new.sds[0], 1.0, atol=0.2)
     log_weights = normalise(20 * np.random.default_rng(4).normal(size=500))

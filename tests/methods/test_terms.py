@@ -11,7 +11,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import METHODS, StepInfo, usual_target
 from pmdviz.methods.mcmc.hmc import current_step
 from pmdviz.methods.optimisers import OPTIMISERS, PARTS
-from pmdviz.methods.step import COLUMNS, Grammar
+from pmdviz.methods.step import COLUMNS, grammar_of
 from pmdviz.targets import make_target
 from tests.support.engine import Unmeasured, advanced, default_target, small_knobs, small_target
 from tests.support.tables import looped, refused
@@ -236,12 +236,12 @@ def watched(name, seed=0):
 
 
 def terms(name, column):
-    return getattr(METHODS[name].grammar, column).terms
+    return METHODS[name].grammar[column].terms
 
 
 def test_a_term_that_the_column_lacks_is_refused_and_each_term_is_somebodys():
     words = "unknown term of 'move' 'Metropolis walk'; did you mean 'Metropolis'"
-    refused(words, Grammar, move="Metropolis walk")
+    refused(words, grammar_of, {"move": "Metropolis walk"})
     for column, spec in COLUMNS.items():
         assert {term for name in METHODS for term in terms(name, column)} >= {*spec.terms}
 
@@ -270,7 +270,7 @@ def test_what_a_step_adds_up_to_and_what_adapts_are_declared(name):
     method = METHODS[name]
     column = {"weights": "reweight", "move": "move", "ratio": "move"}
     told = {column[update.kind] for info in watched(name).infos if (update := method.update_of(info)) is not None}
-    assert told <= {each for each, cell in method.grammar if cell.terms}
+    assert told <= {each for each, cell in method.grammar.items() if cell.terms}
     alone = {each for each in ("reweight", "move") if terms(name, each)}
     assert method.update is None or told and (len(alone) > 1 or told == alone)
     runs = watched(name, 0), watched(name, 1)

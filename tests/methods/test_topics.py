@@ -26,7 +26,7 @@ def test_a_full_batch_at_step_size_1_weighs_draws_of_the_topics_to_the_exact_pos
     session = session_of("structured_pmd", num_particles=40_000, batch_size=2, eta=1.0, n0=0.0)
     frame, exact = session.advance(1), exact_of(session.target)
     assert abs(topics.evidence_errors(frame.info.terms["likelihood"], exact.log_evidence)) < 4.5
-    found, beta = topics.same_topic(frame.state.natural), session.target.options.beta
+    found, beta = topics.same_topic(frame.state.conditionals.natural), session.target.options.beta
     assert topics.weighted_errors(found, frame.state.log_weights, topics.exact_same_topic(exact, beta)) < 4.5
 
 
@@ -64,7 +64,7 @@ def test_a_batch_stands_for_all_data_and_batches_come_to_their_optimum():
     whole = process_session("svi_gp", seed=3, batch_size=60, eta=1.0, n0=0.0).advance(1).state
     parts = process_session("svi_gp", seed=3, batch_size=10, eta=1.0, n0=0.0, kappa=1.0).advance(6).state
     assert np.array_equal(whole.particles, parts.particles)
-    np.testing.assert_allclose(parts.natural, whole.natural, rtol=1e-9, atol=1e-6)
+    np.testing.assert_allclose(parts.conditionals.natural, whole.conditionals.natural, rtol=1e-9, atol=1e-6)
 
 
 def test_the_filters_evidence_is_unbiased_and_its_posterior_exact():
@@ -102,7 +102,7 @@ def test_a_full_batch_at_step_size_1_is_the_exact_sparse_posterior(method, appro
     session = process_session(method, options={"approximation": approximation}, **knobs)
     state, target = session.advance(1).state, session.target
     noise, (x, y) = target.options.noise_variance, target.data.T
-    for inputs, natural, factor in zip(state.particles, state.natural, state.constants, strict=True):
+    for inputs, factor, natural in zip(*state.conditionals[:3], strict=True):
         across, inner = kernel(x, target.inducing_inputs(inputs)[:, 0], target.kernel_width), factor @ factor.T
         projected = across @ np.linalg.inv(inner)
         fitc = method == "structured_pmd" and approximation == "fitc"
@@ -123,7 +123,7 @@ def test_the_weights_are_ratios_of_integrals_over_the_inducing_values():
     log_weights, densities = np.zeros(2), [prior, prior]
     for step in (1, 2):
         gamma = 0.3 / np.sqrt(step)
-        for j, (inputs, factor) in enumerate(zip(state.particles, state.constants, strict=True)):
+        for j, (inputs, factor) in enumerate(zip(*state.conditionals[:2], strict=True)):
             a = np.linalg.solve(factor, kernel(inputs * width, x, width))
             variance = 0.3 + 1 - (a**2).sum(axis=0)
             log_rows = -0.5 * (y - v @ a) ** 2 / variance - 0.5 * np.log(2 * np.pi * variance)

@@ -108,7 +108,8 @@ def naive(frame, sets):
 def test_perplexity_is_that_of_the_naive_formula():
     frame = advanced("structured_pmd", 6, "topics", OPTIONS, batch_size=20, num_particles=3).frame
     assert {"perplexity", "word_log_loss", "unigram", "ess"} <= {*frame.metric_names} - {"rmse"}
-    topics = frame.state.natural / frame.state.natural.sum(axis=1, keepdims=True)
+    natural = frame.state.conditionals.natural
+    topics = natural / natural.sum(axis=1, keepdims=True)
     frame = frame.replaced(state=frame.state._replace(log_weights=np.log([0.2, 0.5, 0.3])))
     frame.__dict__.pop("densities", None), frame.__dict__.pop("_measured", None)
     expected = naive(frame, list(zip([0.2, 0.5, 0.3], topics, strict=True)))

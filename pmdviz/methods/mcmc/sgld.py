@@ -18,7 +18,6 @@ from pmdviz.methods.step import BATCH_SIZE, BatchKnobs, ComputedTerms, Cost, Ste
 from pmdviz.targets import Target
 from pmdviz.targets.topics import seeds_of
 
-NO_MEMORY = np.zeros(0)
 LEAP_ROWS = 2**18  # of data that one compiled call visits at most: half a megabyte of numbers a dimension, a few ms
 
 
@@ -49,13 +48,16 @@ A, B, G = (SGLDKnobs.specs()[name] for name in "abg")
 
 
 class SGLDState(NamedTuple):
-    """The draws so far, and running means of the gradient and of its square where the method keeps them."""
+    """The draws so far, and running means of the gradient and of its square where the method takes them, else 0."""
 
     older: Array  # (n, d)
     newer: Array  # (k, d)
     iteration: int
-    mean: Array = NO_MEMORY  # (d,) m of `adam_sgld`
-    mean_square: Array = NO_MEMORY  # (d,) v of `adam_sgld`; V of `psgld`, of the gradient divided by N
+    mean: Array  # (d,) m of `adam_sgld`
+    mean_square: Array  # (d,) v of `adam_sgld`; V of `psgld`, of the gradient divided by N
+
+
+Adapted = tuple[SGLDState, Array | float, Array | float]
 
 
 class SGLD(BatchMethod, Chain):
@@ -70,11 +72,11 @@ class SGLD(BatchMethod, Chain):
     propagate: prior
     move: Langevin (on a batch)
 
-    No proposal is rejected.
+    No proposal is rejected. With it the file has its relatives: θ <- θ + G/2 (∇ + a) + √G ξ, ∇ = ∇ log p(θ | batch),
+    where G is the step size ε of every coordinate, or fitted to the gradients so far, and a is 0 or a push along them.
     """
 
     name = "sgld"
-    State = SGLDState
     requires = frozenset({"reals", "gradient"})
     chain_kernels = "Langevin steps"
     scalars = (optimisers.STEP_SIZE,)
@@ -84,18 +86,28 @@ class SGLD(BatchMethod, Chain):
         """B for each chain."""
         return len(states_of(state)) * super().batch_size(state, knobs, num_data)
 
+    def start(self, rng: Rng, target: Target, knobs: SGLDKnobs) -> SGLDState:
+        """A draw from the prior, and no gradients to remember."""
+        return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
+
+    def adapted(self, state: SGLDState, gradient: Array, eps: float, num_data: int, knobs: SGLDKnobs) -> Adapted:
+        """The state that remembers the gradient (d,); and of this step G and a, each (d,) or a number."""
+        return state, eps, 0.0
+
     def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: SGLDKnobs) -> Stepped:
         """One Langevin step along the gradient of a batch."""
-        step_size, noise = langevin_step(state.iteration + 1, knobs), rng.standard_normal(target.dim)
-        if target.model is None:
-            gradient = checked_gradient(target, position(state)[None], batch)[0]
+        theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
+        noise = rng.standard_normal(target.dim)
+        if self.chain_kernels and target.model is not None:
+            _, gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
         else:
-            (moved,), gradient, _ = _compiled(state, target, batch[None], noise[None], knobs)
-        drift, push = 0.5 * step_size * gradient, np.sqrt(step_size) * noise
-        if target.model is None:
-            moved = position(state) + drift + push
+            gradient = checked_gradient(target, theta[None], batch)[0]
+        state, steps, push = self.adapted(state, gradient, step_size, target.num_data, knobs)
+        noise = np.sqrt(steps) * noise
+        moved = theta + 0.5 * steps * (gradient + push) + noise
         check_reach(moved[None], target, step_size, batch, "the chain")
-        return appended(state, moved[None]), info_of(step_size, len(batch), drift, push)
+        info = info_of(step_size, len(batch), 0.5 * steps * gradient, noise, 0.5 * step_size * push)
+        return appended(state, moved[None]), info
 
     def max_block(self, state: SGLDState, knobs: SGLDKnobs, target: Target, rows: int) -> int:
         """As many steps as the rows are enough for; one of a pool, and where steps or gradients are not compiled."""
@@ -136,12 +148,13 @@ def langevin_step(t: int, knobs: SGLDKnobs | SGRLDKnobs) -> float:
     return float(knobs.a * (knobs.b + t) ** -knobs.g)
 
 
-def info_of(step_size: float, batch: int, drift: Array, noise: Array) -> StepInfo:
-    """The result of a Langevin step that moved by `drift` and `noise` (d,)."""
-    lengths = f"drift {np.linalg.norm(drift):.3g}, noise {np.linalg.norm(noise):.3g}"
+def info_of(step_size: float, batch: int, drift: Array, noise: Array, push: Array | float = 0.0) -> StepInfo:
+    """The result of a Langevin step that moved by `drift` and `noise` (d,), and where it is an array by a `push`."""
+    lengths = f"drift {np.linalg.norm(drift + push):.3g}, noise {np.linalg.norm(noise):.3g}"
     words = f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step"
-    terms = {"drift": drift[None], "noise": noise[None]}
-    return StepInfo(Cost(batch, 0, batch), words, {}, {"step_size": step_size}, terms, numbers={"ε": step_size})
+    parts = {"drift": drift, "noise": noise} | ({"push": push} if isinstance(push, Array) else {})
+    terms, scalars = {name: part[None] for name, part in parts.items()}, {"step_size": step_size}
+    return StepInfo(Cost(batch, 0, batch), words, scalars=scalars, terms=terms, numbers={"ε": step_size})
 
 
 # SGLD with an RMSprop preconditioner (Li, Chen, Carlson, Carin 2016): each coordinate has a step size of its own.
@@ -189,20 +202,10 @@ class PSGLD(SGLD):
         terms=(Term("drift", "drift", "ε/2 G ∇ log p(θ | batch)"), NOISE._replace(formula="+ √(ε G) ξ"))
     )
 
-    def start(self, rng: Rng, target: Target, knobs: PSGLDKnobs) -> SGLDState:
-        """A draw from the prior, and V = 0."""
-        return SGLDState(*started(rng, target), 0, NO_MEMORY, np.zeros(target.dim))
-
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: PSGLDKnobs) -> Stepped:
-        """One Langevin step in the units that the gradients so far suggest."""
-        theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
-        gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
-        square = knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / target.num_data) ** 2
-        steps = step_size / (knobs.damping + np.sqrt(square))  # ε G, (d,)
-        moved = theta + 0.5 * steps * gradient + np.sqrt(steps) * noise
-        check_reach(moved[None], target, step_size, batch, "the chain")
-        state = appended(state._replace(mean_square=square), moved[None])
-        return state, info_of(step_size, len(batch), 0.5 * steps * gradient, np.sqrt(steps) * noise)
+    def adapted(self, state: SGLDState, gradient: Array, eps: float, num_data: int, knobs: PSGLDKnobs) -> Adapted:
+        """V with this gradient, and ε G by it."""
+        square = knobs.memory * state.mean_square + (1 - knobs.memory) * (gradient / num_data) ** 2
+        return state._replace(mean_square=square), eps / (knobs.damping + np.sqrt(square)), 0.0
 
 
 # SGLD with an adaptive drift (Kim, Song, Liang 2022): a push along the gradients so far, in units of their size.
@@ -256,24 +259,17 @@ class AdamSGLD(SGLD):
     chain_kernels = ""
     update = LANGEVIN._replace(terms=(LANGEVIN.terms[0], Term("push", "adaptive drift", "+ ε/2 a m/√(v + λ)"), NOISE))
 
-    def start(self, rng: Rng, target: Target, knobs: AdamSGLDKnobs) -> SGLDState:
-        """A draw from the prior, m = 0 and v = 0."""
-        return SGLDState(*started(rng, target), 0, np.zeros(target.dim), np.zeros(target.dim))
-
-    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs) -> Stepped:
-        """One Langevin step with the push of the gradients before it."""
-        theta, step_size = position(state), langevin_step(state.iteration + 1, knobs)
-        gradient, noise = checked_gradient(target, theta[None], batch)[0], rng.standard_normal(target.dim)
+    def adapted(self, state: SGLDState, gradient: Array, eps: float, num_data: int, knobs: AdamSGLDKnobs) -> Adapted:
+        """m and v with this gradient, and the push of those before it."""
         push = knobs.drift * state.mean / np.sqrt(state.mean_square + knobs.damping)
-        change, noise = 0.5 * step_size * (gradient + push), np.sqrt(step_size) * noise
-        moved = theta + change + noise
-        check_reach(moved[None], target, step_size, batch, "the chain")
         mean = knobs.gradient_memory * state.mean + (1 - knobs.gradient_memory) * gradient
         square = knobs.square_memory * state.mean_square + (1 - knobs.square_memory) * gradient**2
-        state = appended(state._replace(mean=mean, mean_square=square), moved[None])
-        info = info_of(step_size, len(batch), change, noise)
-        terms = {"drift": 0.5 * step_size * gradient[None], "push": 0.5 * step_size * push[None], "noise": noise[None]}
-        return state, info._replace(terms=terms, numbers={"ε": step_size, "a": knobs.drift})
+        return state._replace(mean=mean, mean_square=square), eps, push
+
+    def move(self, rng: Rng, state: SGLDState, target: Target, batch: Array, knobs: AdamSGLDKnobs) -> Stepped:
+        """With the drift's strength among the numbers."""
+        state, info = super().move(rng, state, target, batch, knobs)
+        return state, info._replace(numbers={**info.numbers, "a": knobs.drift})
 
 
 # Stochastic gradient Riemannian Langevin dynamics: noisy steps of topics that stay on the simplex by themselves.
