@@ -199,7 +199,7 @@ HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all tha
 
 
 def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
-    found = presets.texts(value, key, what, f"a list of some of {', '.join(HIDES)}")
+    found = presets.texts._replace(words=f"a list of some of {', '.join(HIDES)}")(value, key, what)
     check_known(f"part of the page to hide in {what}", found, HIDES)
     return found
 
@@ -231,7 +231,7 @@ def _race(value: Json, key: str, what: str) -> Race:
 
 def _settings(value: Json, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
     found = value if isinstance(value, list) else [value]
-    if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in found):
+    if not all(one and presets.names.fits(one) for one in found):
         raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; got {shown(value)}")
     return tuple(found)
 
@@ -250,15 +250,14 @@ def _hints(value: Json, key: str, what: str) -> tuple[Hint, ...]:
     return tuple(Hint(one) if isinstance(one, str) else presets.read(Hint, one, f"a hint of {what}") for one in value)
 
 
-def _solution(value: Json, key: str, what: str) -> dict[int, Mapping[str, Any]]:
-    if not isinstance(value, Mapping) or not all(_is_change(at, values) for at, values in value.items()):
-        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; got {shown(value)}")
-    return {int(at): values for at, values in value.items() if isinstance(values, Mapping)}
-
-
 def _is_change(at: Any, values: Any) -> bool:
-    whole_at = isinstance(at, int) and not isinstance(at, bool) and at >= 0
-    return whole_at and isinstance(values, Mapping) and all(isinstance(name, str) for name in values)
+    return isinstance(at, int) and not isinstance(at, bool) and at >= 0 and presets.names.fits(values)
+
+
+solution = presets.Kind(
+    "iteration: {control: value}, one each",
+    lambda value: isinstance(value, Mapping) and all(map(_is_change, value, value.values())),
+)
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,7 @@ class Step:
     question: Annotated[Ask | None, _ask] = None
     after: Annotated[Ask | None, _ask] = None
     goal: presets.MaybeTest = None
-    solution: Annotated[Mapping[int, Mapping[str, Any]], _solution] = field(default_factory=dict)
+    solution: Annotated[Mapping[int, Mapping[str, Any]], solution] = field(default_factory=dict)
     score: presets.MaybeTest = None
     hints: Annotated[tuple[Hint, ...], _hints] = ()
     reveal: presets.Words = ""
