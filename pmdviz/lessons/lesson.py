@@ -6,7 +6,7 @@ Its classes are models of a lesson's file: a field is a key of a YAML block, and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -405,24 +405,19 @@ class Lesson:
         found = [self.following(step, letter) for letter in letters]
         return {"" if one is None else one.name for one in found}
 
+    def before(self, name: str) -> list[str]:
+        """Names of the steps that can lead to the step of that name, or "" to the end."""
+        return [one.name for one in self.steps if name in self.leads_to(one)]
+
     def on_show(self, step: Step) -> list[str]:
         """Names of the steps whose run, race or experiment may be on show in `step`: itself, or those before it.
 
         More than one where that depends on the path; "" among them: on some path nothing was shown before.
         """
-        found: dict[str, None] = {}
-        seen, todo = {step.name}, [step]
-        while todo:
-            one = todo.pop()
-            if one.shows:
-                found[one.name] = None
-                continue
-            if one.name == self.steps[0].name:
-                found[""] = None
-            before = [each for each in self.steps if one.name in self.leads_to(each) and each.name not in seen]
-            seen |= {each.name for each in before}
-            todo += before
-        return [*found]
+        shows = {one.name: one.shows for one in self.steps}
+        back = met(step.name, lambda name: [] if shows[name] else self.before(name))
+        first = self.steps[0].name
+        return [name for name in back if shows[name]] + [""] * (first in back and not shows[first])
 
     def source(self, step: Step) -> Step:
         """The step whose run, race or experiment is on show in `step`; `step` itself where nothing is."""
@@ -506,20 +501,22 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
 END = ""  # instead of a step's name
 
 
+def met(start: str, following: Callable[[str], Iterable[str]]) -> list[str]:
+    """All names that are met from one on, itself the first; `following` gives those next to each."""
+    found = [start]
+    for name in found:  # which grows meanwhile
+        found += [each for each in following(name) if each not in found]
+    return found
+
+
 def reached(lesson: Lesson) -> set[str]:
     """Names of the steps that some path from the first step reaches."""
-    found = {lesson.steps[0].name}
-    while more := set().union(*(lesson.leads_to(lesson.step(name)) for name in found)) - found - {END}:
-        found |= more
-    return found
+    return {*met(lesson.steps[0].name, lambda name: lesson.leads_to(lesson.step(name)) - {END})}
 
 
 def ending(lesson: Lesson) -> set[str]:
     """Names of the steps from which the end of the lesson can be reached."""
-    found = {END}
-    while more := {step.name for step in lesson.steps if lesson.leads_to(step) & found} - found:
-        found |= more
-    return found - {END}
+    return {*met(END, lesson.before)} - {END}
 
 
 def faults_of_paths(lesson: Lesson) -> Iterator[str]:
