@@ -337,8 +337,9 @@ def _trace(clock: str, key: str, metric: str, floor: str) -> dict[str, Json]:
     x = Axis(trace_columns.CLOCKS[clock], 0.0, 1.0)
     made = trace_columns.traces_picture(history, group, clock, (x, y), {floor: 0.5})
     named = (clock, "iteration", metric)
-    tips = {words: form for words, form in made.marks[metric].hover.items() if any(name in form for name in named)}
-    marks = {"floor": made.marks["floor"], "line": made.marks[metric]._replace(hover=tips)}
+    line = made.marks[group.keys[metric]]
+    tips = {words: form for words, form in line.hover.items() if any(name in form for name in named)}
+    marks = {"floor": made.marks["floor"], "line": line._replace(hover=tips)}
     legend = {"line": group.metrics[metric].title, "floor": trace_columns.INDEPENDENT_DRAWS}
     return {**picture_json(made._replace(marks=marks, legend=legend), _rounded), "clock": clock, "metric": metric}
 

@@ -349,13 +349,13 @@ def labelled(picture: Picture, group: traced.Group, clock: str) -> Picture:
         columns: dict[str, list] = {"x": [at], "y": [heights[k] if there else 0.0], "text": [words]}
         look = {"edge": True, "align": "right" if at > picture.x.high / 2 else "left", "baseline": "middle"}
         marks[f"label {k}"] = Layer("words", group.metrics[name].colour, columns, look, moves=True)
-    legend = {key: words for key, words in picture.legend.items() if key not in group.metrics}
+    legend = {key: words for key, words in picture.legend.items() if key not in group.keys.values()}
     return picture._replace(marks=marks, legend=legend)
 
 
 def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | None:
     """Where a trace ends: the clock, the share of the picture's height, and its name; None before it has begun."""
-    columns, y = picture.marks[name].columns, picture.y
+    columns, y = picture.marks["line 0"].columns, picture.y  # which all lines share
     values = np.asarray(columns[name], float)
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < 2:

@@ -66,7 +66,6 @@ class Layer:
 
     renderer: models.GlyphRenderer
     mark: Mark
-    log: bool
     store: Store
     visible: bool = True  # to ask Bokeh would cost as much as the rest of a frame
 
@@ -106,7 +105,6 @@ class PictureFigure:
         self.signs: dict[str, Layer] = {}  # of the legend
         self.hovers: list[models.HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
-        self._free: list[Layer] = []
         self._spans: dict[str, tuple[float, float]] = {}
         self._axes: tuple[Axis, Axis] | None = None
         self._told: tuple[Mapping[str, str], list[Any]] = {}, []
@@ -216,12 +214,12 @@ class PictureFigure:
         self.picture = picture
         self._show_axes(picture)
         shown = {*map(self._key, picture.marks)}
-        self._free = [layer for key, layer in self.drawn.items() if key not in shown]
         for key, mark in picture.marks.items():
             if mark.columns:  # else it is there for the legend
                 self._show_mark(key, mark)
-        for layer in self._free:
-            self._empty(layer)
+        for key, layer in self.drawn.items():
+            if key not in shown:
+                self._empty(layer)
         self._show_legend(picture)
         self._show_hovers(picture)
         for label, words in ((self.middle, picture.middle), (self.corner, picture.corner), (self.note, picture.note)):
@@ -242,7 +240,7 @@ class PictureFigure:
         key = self._key(key)
         layer = self.drawn.get(key)
         if layer is None:
-            layer = self.drawn[key] = self._taken(mark) or self._made(key, mark)
+            layer = self.drawn[key] = self._made(key, mark)
         before, layer.mark = layer.mark, mark
         if before.role != mark.role or before.look != mark.look:
             self._style(layer)
@@ -286,16 +284,6 @@ class PictureFigure:
             layer.store.sent, source = None, layer.store.source
             self.put(source, _gone(layer.mark.kind, source.data))
 
-    def _taken(self, mark: Mark) -> Layer | None:
-        """What drew a mark of its kind that is gone, with its columns."""
-        shared, log = mark.look.get("shared"), self.picture.y.log
-        for old, layer in self.drawn.items() if shared else ():
-            own = layer.mark.kind, layer.log, layer.mark.look.get("shared")
-            if layer in self._free and own == (mark.kind, log, shared):
-                self._free.remove(layer)
-                return self.drawn.pop(old)
-        return None
-
     def _made(self, key: str, mark: Mark) -> Layer:
         name = mark.look.get("shared", key)
         store = self.stores.get(name)
@@ -303,11 +291,10 @@ class PictureFigure:
             store = self.stores[name] = Store(models.ColumnDataSource(), mark.columns, {*mark.columns})
             store.source.data = dict(self._packed(store, mark))
         store.named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
-        log = self.picture.y.log
-        where = "edge" if mark.look.get("edge") else "default" if log == self.log else "linear"
+        where = "edge" if mark.look.get("edge") else "default" if self.picture.y.log == self.log else "linear"
         level = {"image": "image", "band": "underlay"}.get(mark.kind, "glyph")
         renderer = self.figure.add_glyph(store.source, self._glyph(mark), name=key, y_range_name=where, level=level)
-        layer = Layer(renderer, mark, log, store)
+        layer = Layer(renderer, mark, store)
         self._style(layer)
         return layer
 
@@ -466,7 +453,7 @@ class PictureFigure:
                 if name not in self.signs:
                     store = Store(models.ColumnDataSource(NOWHERE))
                     renderer = self.figure.add_glyph(store.source, self._glyph(sign), name=name)
-                    self.signs[name] = Layer(renderer, sign, False, store)
+                    self.signs[name] = Layer(renderer, sign, store)
                 self.signs[name].mark = sign
                 self._style(self.signs[name])
                 found.append(self.signs[name].renderer)
