@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def batch_picture(frame: Frame) -> Told:
     if not len(batch):
         return None
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
-    shown = points[data_columns.evenly(len(points), TICKS)]
+    shown, dots = points[data_columns.evenly(len(points), TICKS)], _single(ground.marks["data dots"].columns)
     flat, whole = points.shape[1] == 1, len(batch) == target.num_data
     curve = _implied(target, frame.particles, batch, (ground.x.low, ground.x.high)) if flat else EMPTY_LINE
     height = 1.05 * max([ground.y.high, *curve["y"]]) if flat else 0.0
@@ -51,9 +51,9 @@ def batch_picture(frame: Frame) -> Told:
         "words": _words(flat, len(curve["x"]) > 0),
         "flat": flat,
         **_axes(ground.x, ground.y._replace(high=float(height)) if flat else ground.y),
-        "bars": _single(ground.bars),
-        "dots": _single({name: values[data_columns.evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
-        "exact": _single(ground.exact),
+        "bars": _single(ground.marks["data"].columns),
+        "dots": {name: each[data_columns.evenly(len(each), DOTS)] for name, each in dots.items()},
+        "exact": _single(ground.marks["exact"].columns),
         "batch": _single(dict(zip("xy", shown.T, strict=False))),
         "curve": _single(curve),
     }
@@ -78,7 +78,7 @@ def _words(flat: bool, curve: bool) -> str:
     return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
 
 
-def _single(columns: Columns) -> Columns:
+def _single(columns: Mapping[str, Any]) -> Columns:
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 

@@ -21,7 +21,7 @@ from pmdviz.scenes import race, style
 from pmdviz.scenes import trace_columns as traced
 from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
-from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
+from pmdviz.scenes.data_columns import NO_DATA, with_columns
 from pmdviz.scenes.stage import MARKS, SCENES, Pair, Scene, particles_label, stage_picture, stage_tips
 from pmdviz.views.drawing import PictureFigure
 
@@ -92,19 +92,17 @@ class DataView(PictureFigure):
 
     def __init__(self) -> None:
         self._rug: dict[str, np.ndarray] = EMPTY_LINE
-        super().__init__("data", data_picture(NO_MOMENT))
-        self._moment = NO_MOMENT
+        super().__init__("data", NO_DATA)
 
-    def show(self, moment: DataMoment) -> None:
+    def show(self, picture: Picture) -> None:
         """Draw the data as the step of a frame saw them; what stands still is sent once."""
-        self._moment = moment
-        self.draw_picture(data_picture(moment, self._rug))
+        self.draw_picture(with_columns(picture, {"rug": self._rug}))
 
     def show_rug(self, columns: race.Columns) -> None:
         """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
         if len(columns["x"]) or len(self._rug["x"]):
             self._rug = dict(columns)
-            self.show(self._moment)
+            self.show(self.picture)
 
 
 # The stage of a race: a tile for each entrant, all in one figure.

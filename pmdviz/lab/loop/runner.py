@@ -23,6 +23,7 @@ from pmdviz.lab.loop.past import GhostMoment, Past
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
 from pmdviz.lessons.words import diagnosis_of
+from pmdviz.pictures import Picture
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
 from pmdviz.scenes.inside import inside
@@ -102,7 +103,7 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
-    data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
+    data: Picture | None = None  # where the picture of the data is looked at
     origins: np.ndarray | None = None  # of the dots, see `glide.origins`; None where they cannot be followed
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
     last: int = 0  # the iteration that the run has come to; the frame may be one before it
