@@ -218,6 +218,14 @@ class OverPosterior(Scene):
     pairs = True
     seen = staticmethod(col.with_strips)  # of the square: with room for the marginals
 
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """Dots and paths without words of the scene's own are called as the method has them; none where it has none."""
+        if method is None:
+            return dict(self.legend)
+        own = {"particles": DOTS.get(method.family, "particles"), "paths": col.path_words(method)}
+        found = {name: own.get(name, said) if said == name else said for name, said in self.legend.items()}
+        return {name: words for name, words in found.items() if words}
+
     def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
         names = target.parameter_names
@@ -247,12 +255,9 @@ class PosteriorScene(OverPosterior):
         return "reals" in target.offers
 
     def words(self, method: Method | None = None) -> dict[str, str]:
-        """The dots and the paths are called as the method's family has them."""
-        if method is None:
-            return dict(self.legend)
-        own = {"particles": DOTS.get(method.family, "particles"), "paths": col.path_words(method)}
-        newest = {"others": "newest draw"} if method.family == "chain" else {}
-        return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
+        """With the newest draw of a chain."""
+        newest = {"others": "newest draw"} if method is not None and method.family == "chain" else {}
+        return {**super().words(method), **newest}
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Contours of each density's own mass, and dots."""
