@@ -19,7 +19,7 @@ from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
 from pmdviz.scenes import race, style
 from pmdviz.scenes import trace_columns as traced
-from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
+from pmdviz.scenes.chart_columns import colour_numbers, legend_html, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
 from pmdviz.scenes.data_columns import NO_DATA, with_columns
 from pmdviz.scenes.stage import MARKS, SCENES, Pair, Scene, particles_label, stage_picture, stage_tips
@@ -154,13 +154,15 @@ class ExperimentFigure(PictureFigure):
         wide = {"sizing_mode": "scale_width", "width": SIDE, "height": SIDE, "max_width": SIDE}
         look: dict[str, Any] = wide if isinstance(picture, Ellipses) else {"height": HEIGHT}
         name = f"picture-{type(picture).__name__.lower()}"
-        super().__init__(name, picture_of(picture, numbers), legend=False, borders=borders, **look)
+        self.made = picture_of(picture, numbers)  # whose legend is over the figure
+        super().__init__(name, self.made._replace(legend={}), legend=False, borders=borders, **look)
         if isinstance(picture, HeatMap):
             self.figure.grid.visible = False
 
     def show(self, picture: Shown, numbers: Mapping[str, int]) -> None:
         """Draw a picture of the same kind; drawing twice changes nothing."""
-        self.draw_picture(picture_of(picture, numbers))
+        self.made = picture_of(picture, numbers)
+        self.draw_picture(self.made._replace(legend={}))
 
 
 def kind_of(picture: Shown) -> Kind:
@@ -179,7 +181,6 @@ class PicturesView:
         self.views: list[ExperimentFigure] = []
         self.heads: list[Div] = []
         self._kinds: list[Kind] = []
-        self._shown: Sequence[Shown] = ()
         self.colours: dict[str, int] = {}  # of names; none where other names are to come
         self._dark = False
 
@@ -192,7 +193,6 @@ class PicturesView:
         kinds = [kind_of(picture) for picture in pictures]
         if kinds != self._kinds:
             self._make(kinds, pictures)
-        self._shown = tuple(pictures)
         for view, picture in zip(self.views, pictures, strict=True):
             self.colours |= colour_numbers(names_in(picture), self.colours)
             view.show(picture, self.colours)
@@ -213,8 +213,8 @@ class PicturesView:
         self.layout.children = [*self.layout.children[:kept], *boxes]
 
     def _show_heads(self) -> None:
-        for head, picture in zip(self.heads, self._shown, strict=True):
-            text = legend_html(picture.title, legend_of(picture, self.colours), self._dark)
+        for head, view in zip(self.heads, self.views, strict=True):
+            text = legend_html(view.made, self._dark)
             if head.text != text:
                 head.text = text
 
