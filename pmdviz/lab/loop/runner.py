@@ -26,7 +26,7 @@ from pmdviz.lessons.words import diagnosis_of
 from pmdviz.pictures import Picture
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
-from pmdviz.scenes.inside import inside
+from pmdviz.scenes.inside import inside, payload
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, TracePoints, columns_due, first_group
 
@@ -63,7 +63,7 @@ class InsideWatch:
             return ""
         before, after = self._step(session)
         drawn = columns if after is session.frame else None
-        text = json.dumps(inside(before, after, scene, pair, columns=drawn).payload(), separators=(",", ":"))
+        text = json.dumps(payload(inside(before, after, scene, pair, columns=drawn)), separators=(",", ":"))
         now = time.monotonic()
         self._due = now + max(INSIDE_S, INSIDE_REST * (now - began))
         return text
