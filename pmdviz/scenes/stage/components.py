@@ -59,7 +59,7 @@ class ComponentsScene(OverPosterior):
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
         return col.StageColumns(
-            exact=posterior.exact_lines(target, pair, frame.grid)[0],
+            exact=posterior.exact_regions(target, pair, frame.grid)[0],
             particles=dots,
             drawn=len(dots["x"]),
             num_particles=m,

@@ -293,7 +293,7 @@ def _surrogate(frame: Frame, pair: Pair) -> col.Columns:
     if np.ptp(logs) == 0:
         return col.EMPTY_LINE
     density = normalised(logs, grid)
-    _, tops = posterior.exact_lines(target, pair, frame.grid)  # the heights that the strips are drawn to
+    _, tops, _ = posterior.exact_regions(target, pair, frame.grid)  # the heights that the strips are drawn to
     return posterior.lines_with_strips(grid.axes, density, target, pair, tops)[0]
 
 

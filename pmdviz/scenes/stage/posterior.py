@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -156,34 +155,24 @@ def _rows(target: Target) -> int:
 
 Tops = tuple[float, float]  # the highest marginal densities of the exact posterior
 Drawn = tuple[col.Columns, Tops | None]
-
-NOTHING: Drawn = (col.EMPTY_LINE, None)
-
-
-def _exact_on_grid(target: Target, pair: Pair, picture: Any) -> tuple[tuple, Grid, np.ndarray] | None:
-    """Key, grid and values of the exact posterior: on the grid of a frame's `picture`; of many coordinates a pair."""
-    if target.dim <= 2:
-        known = picture is not None and picture.p is not None
-        return ((picture.grid.box, picture.grid.shape), picture.grid, picture.p) if known else None
-    found = reference_marginal(target, pair)
-    return None if found is None else ((pair,), found.grid, found.values)
+Exact = tuple[col.Columns, Tops | None, col.Columns]
 
 
-def exact_lines(target: Target, pair: Pair, picture: Any = None) -> Drawn:
-    """The exact posterior's regions or curve, and how high its marginals are; the SAME arrays at every frame."""
-    if (found := _exact_on_grid(target, pair, picture)) is None:
-        return NOTHING
-    key, grid, values = found
-    seen = pair if target.dim > 2 else (0, 1)
-    return once(target, ("exact lines", *key), partial(lines_with_strips, grid.axes, values, target, seen))
+def exact_regions(target: Target, pair: Pair, picture: Any = None) -> Exact:
+    """The exact posterior's regions or curve, how high its marginals are, and what is to be filled.
 
-
-def exact_areas(target: Target, pair: Pair, picture: Any = None) -> col.Columns:
-    """The same to be filled."""
-    if (found := _exact_on_grid(target, pair, picture)) is None:
-        return col.EMPTY_AREAS
-    key, grid, values = found
-    return once(target, ("exact areas", *key), partial(col.region_areas, grid.axes, values))
+    It is on the grid of a frame's `picture`, or of many coordinates the marginal of a pair. The SAME arrays at every
+    frame; empty ones where it is not known.
+    """
+    if target.dim > 2:
+        found = reference_marginal(target, pair)
+        grid, values, seen = (found.grid, found.values, pair) if found is not None else (None, None, pair)
+    else:
+        grid, values, seen = (picture.grid, picture.p, (0, 1)) if picture is not None else (None, None, pair)
+    if grid is None or values is None:
+        return col.EMPTY_LINE, None, col.EMPTY_AREAS
+    axes, key = grid.axes, ("exact regions", seen, grid.box, grid.shape)
+    return once(target, key, lambda: (*lines_with_strips(axes, values, target, seen), col.region_areas(axes, values)))
 
 
 def lines_with_strips(
@@ -284,11 +273,10 @@ def _of_all(frame: Frame, limit: int) -> col.StageColumns:
     drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
     if picture is None:
         return drawn
-    exact, tops = exact_lines(target, (0, 1), picture)
+    exact, tops, areas = exact_regions(target, (0, 1), picture)
     approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
     heat = target.dim == 2 and frame.method.family != "particles"
     image = col.heat_image(picture.q, picture.grid.box) if heat else None
-    areas = exact_areas(target, (0, 1), picture)
     return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
@@ -296,11 +284,10 @@ def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
     """The marginals of two coordinates of many."""
     target, m = frame.target, len(frame.weights)
     dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
-    exact, tops = exact_lines(target, pair)
+    exact, tops, areas = exact_regions(target, pair)
     found = approximate_marginal(frame.density, pair, target.view_box)
     approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
     image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
-    areas = exact_areas(target, pair)
     return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
 
 
@@ -357,7 +344,7 @@ class DifferenceScene(OverPosterior):
         picture = frame.grid
         if picture is None or picture.p is None:
             return col.StageColumns()
-        exact, _ = exact_lines(frame.target, pair, picture)
+        exact, *_ = exact_regions(frame.target, pair, picture)
         image, top = _image(picture)
         lines = col.region_lines(picture.grid.axes, picture.q)
         return col.StageColumns(exact, lines, top=top, image=image)
