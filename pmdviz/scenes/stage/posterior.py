@@ -250,45 +250,31 @@ class PosteriorScene(OverPosterior):
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Contours of each density's own mass, and dots."""
-        target = frame.target
-        drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
-        if target.dim == 1:
-            return drawn._replace(prior=prior_lines(target, (0,)))
-        (left, right), _ = square(target.view_box, pair)
-        paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
-        return drawn._replace(prior=prior_lines(target, pair), paths=paths, others=others)
-
-
-def _of_all(frame: Frame, limit: int) -> col.StageColumns:
-    """One coordinate, or two."""
-    picture, weights, target = frame.grid, frame.weights, frame.target
-    rows = col.drawn_rows(weights, limit)
-    points = frame.particles[rows]
-    top = np.nan
-    if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
-        top = float(np.max(picture.q if picture.p is None else picture.p))
-    high = _heights(points, rows, top if np.isfinite(top) else 1.0)
-    particles = col.weighted_dots(points[:, 0], high, weights, rows, LARGEST[frame.method.family])
-    particles["log_density"] = _log_density(picture, points)
-    drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
-    if picture is None:
-        return drawn
-    exact, tops, areas = exact_regions(target, (0, 1), picture)
-    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
-    heat = target.dim == 2 and frame.method.family != "particles"
-    image = col.heat_image(picture.q, picture.grid.box) if heat else None
-    return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
-
-
-def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
-    """The marginals of two coordinates of many."""
-    target, m = frame.target, len(frame.weights)
-    dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
-    exact, tops, areas = exact_regions(target, pair)
-    found = approximate_marginal(frame.density, pair, target.view_box)
-    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
-    image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
-    return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
+        target, picture, top = frame.target, frame.grid, np.nan
+        rows, seen = col.drawn_rows(frame.weights, limit), pair if target.dim > 2 else (0, 1)
+        points, family = frame.particles[rows], frame.method.family
+        if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
+            top = float(np.max(picture.q if picture.p is None else picture.p))
+        high = points[:, seen[1]] if target.dim > 1 else _rug(rows, top if np.isfinite(top) else 1.0)
+        dots = col.weighted_dots(points[:, seen[0]], high, frame.weights, rows, LARGEST[family])
+        dots["log_density"] = _log_density(picture, points)
+        drawn = col.StageColumns(particles=dots, drawn=len(rows), num_particles=len(frame.weights), top=top)
+        drawn = drawn._replace(prior=prior_lines(target, pair if target.dim > 1 else (0,)))
+        if target.dim > 1:
+            (left, right), _ = square(target.view_box, pair)
+            paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
+            drawn = drawn._replace(paths=paths, others=others)
+        if target.dim > 2:
+            found = approximate_marginal(frame.density, pair, target.view_box)
+            grid, q = found.grid, found.values
+        elif picture is not None:
+            grid, q = picture.grid, picture.q
+        else:
+            return drawn
+        exact, tops, areas = exact_regions(target, pair, picture)
+        approximate, _ = lines_with_strips(grid.axes, q, target, seen, tops, col.OUTLINE)
+        image = col.heat_image(q, grid.box) if target.dim > 1 and family != "particles" else None
+        return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
 def _interpolated(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -311,10 +297,8 @@ def _log_density(picture: Any, points: np.ndarray) -> np.ndarray:
         return np.log(_interpolated(picture.grid.axes, picture.q, points)).astype(np.float32)
 
 
-def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
-    """Second coordinate of the dots: theta2, or in one dimension a rug below the curves (spread by the row)."""
-    if points.shape[1] > 1:
-        return points[:, 1].astype(np.float32)
+def _rug(rows: np.ndarray, top: float) -> np.ndarray:
+    """Second coordinate of dots below the curves of one dimension, spread by the row."""
     return (-top * (0.02 + 0.06 * ((rows * col.GOLDEN) % 1.0))).astype(np.float32)
 
 
