@@ -159,7 +159,7 @@ Exact = tuple[col.Columns, Tops | None, col.Columns]
 
 
 def exact_regions(target: Target, pair: Pair, picture: Any = None) -> Exact:
-    """The exact posterior's regions or curve, how high its marginals are, and what is to be filled.
+    """The exact posterior's regions or curve, how high its marginals are, and the areas to be filled.
 
     It is on the grid of a frame's `picture`, or of many coordinates the marginal of a pair. The SAME arrays at every
     frame; empty ones where it is not known.
