@@ -84,7 +84,8 @@ class Mark(NamedTuple):
         hollow, edge (y is a share of the picture's height). Of areas, bands and bars: alpha. Of words: px, align
         (left, center, right), baseline (top, middle, bottom), right and down (offsets, px), edge (y is a share of the
         picture's height), bold, beside (up and to the right of its place). Of an image: opaque, low and high (values
-        of both ends). Of what has `hover`: across (asked for by x alone), ceiling (larger numbers are "> ceiling").
+        of both ends). Of what has `hover`: across (asked for by x alone), ceiling (larger numbers are "> ceiling"). Of
+        marks in a legend over the figure: sign.
     hover : mapping
         The text at the pointer for each point: words -> a format of its columns: "{x:.3f}", "{visited:,}", "{y:.3g}".
     ids : str

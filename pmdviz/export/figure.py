@@ -349,30 +349,18 @@ def _parts(artist: Any) -> list[Artist]:
 
 
 def filled(mark: Mark) -> list[Path]:
-    """The outlines of areas, of a band or of bars: a path for each level, holes included."""
+    """The outlines of areas, of a band or of bars: a path for each level, holes included; NaN is between two parts."""
     columns = mark.columns
     if mark.kind == "bars":
         left, right, bottom, top = (np.asarray(columns[side], float) for side in ("left", "right", "bottom", "top"))
         gap = np.full(len(left), np.nan)
         x, y = np.stack([left, right, right, left, gap], 1), np.stack([bottom, bottom, top, top, gap], 1)
-        return [_closed(x.ravel(), y.ravel())]
+        return [Path(np.column_stack([x.ravel(), y.ravel()]))]
     if mark.kind == "band":
-        x = np.concatenate([columns["x"], columns["x"][::-1]])
-        return [_closed(x, np.concatenate([columns["low"], columns["high"][::-1]]))]
-    levels = [columns["level"] == level for level in np.unique(columns["level"])]
-    return [_closed(columns["x"][some], columns["y"][some]) for some in levels]
-
-
-def _closed(x: np.ndarray, y: np.ndarray) -> Path:
-    """Outlines with NaN gaps as one path of closed parts."""
-    there = np.isfinite(x) & np.isfinite(y)
-    first = there & ~np.concatenate([[False], there[:-1]])
-    parts = np.split(np.column_stack([x, y])[there], np.flatnonzero(first[there])[1:])
-    parts = [np.concatenate([part, part[:1]]) for part in parts if len(part) > 2]
-    if not parts:
-        return NOTHING
-    codes = [code for part in parts for code in (Path.MOVETO, *[Path.LINETO] * (len(part) - 2), Path.CLOSEPOLY)]
-    return Path(np.concatenate(parts), codes)
+        x, y = np.append(columns["x"], columns["x"][::-1]), np.append(columns["low"], columns["high"][::-1])
+        return [Path(np.column_stack([x, y]))]
+    outlines, levels = np.column_stack([columns["x"], columns["y"]]), columns["level"]
+    return [Path(outlines[levels == level]) for level in np.unique(levels)]
 
 
 NOTHING = Path(np.empty((0, 2)))

@@ -26,7 +26,7 @@ from pmdviz.pictures import Axis, Mark
 from pmdviz.render import canvas_script, css_variables, page_css, picture_json, policy_hashes
 from pmdviz.scenes import columns, trace_columns
 from pmdviz.scenes.stage import NO_IMAGE, SCENES, square, stage_picture
-from pmdviz.scenes.stage.posterior import LARGEST, exact_areas, exact_lines, prior_lines
+from pmdviz.scenes.stage.posterior import LARGEST, exact_regions, prior_lines
 from pmdviz.targets import Target
 from pmdviz.targets.options import SIMULATED
 from pmdviz.views.figures import elements_script
@@ -302,7 +302,8 @@ def stage(target: Target, handles: bool) -> dict[str, Json]:
     found = columns.StageColumns(prior=prior_lines(target, (0, 1)[: target.dim]), areas=NO_AREAS, image=NO_IMAGE)
     if not target.planar and target.reference() is not None:
         layers.add("exact")
-        found = found._replace(exact=exact_lines(target, (0, 1))[0], areas=exact_areas(target, (0, 1)))
+        exact, _, areas = exact_regions(target, (0, 1))
+        found = found._replace(exact=exact, areas=areas)
     picture = stage_picture(SCENES["posterior"], target, None, (0, 1), found, layers=[*layers])
     marks, legend = dict(picture.marks), dict(picture.legend)
     tips = {words: form for words, form in marks["particles"].hover.items() if "log_density" not in form}
@@ -337,8 +338,9 @@ def _trace(clock: str, key: str, metric: str, floor: str) -> dict[str, Json]:
     x = Axis(trace_columns.CLOCKS[clock], 0.0, 1.0)
     made = trace_columns.traces_picture(history, group, clock, (x, y), {floor: 0.5})
     named = (clock, "iteration", metric)
-    tips = {words: form for words, form in made.marks[metric].hover.items() if any(name in form for name in named)}
-    marks = {"floor": made.marks["floor"], "line": made.marks[metric]._replace(hover=tips)}
+    line = made.marks[group.keys[metric]]
+    tips = {words: form for words, form in line.hover.items() if any(name in form for name in named)}
+    marks = {"floor": made.marks["floor"], "line": line._replace(hover=tips)}
     legend = {"line": group.metrics[metric].title, "floor": trace_columns.INDEPENDENT_DRAWS}
     return {**picture_json(made._replace(marks=marks, legend=legend), _rounded), "clock": clock, "metric": metric}
 

@@ -22,7 +22,7 @@ from pmdviz.pictures import Axis, Mark, Picture
 from pmdviz.render import canvas_script, changes, page_css, picture_json
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import INK, StageColumns
-from pmdviz.scenes.inside import Inside, inside
+from pmdviz.scenes.inside import Told, inside, payload
 from pmdviz.scenes.race import RaceScene, tile_picture, tile_words
 from pmdviz.views.figures import elements_script, inside_script, inside_stylesheet
 
@@ -166,7 +166,7 @@ class Player:
     def __init__(self, film: Film | RaceFilm, scenes: Iterable[Scene | RaceScene]) -> None:
         self.film, self.look, self.is_race = film, film.look, isinstance(film, RaceFilm)
         pictures = race_pictures if self.is_race else run_pictures
-        self.insides: list[list[Inside]] = []
+        self.insides: list[list[Mapping[str, Told]]] = []
         self.scenes: list = []
         for scene in scenes:  # without its frames, which are large
             self.insides += [steps_of(film, scene)] if self.look.inside else []
@@ -181,7 +181,7 @@ class Player:
         ]
         put = partial(put_part, made, axes[0])
         for frame, inner in zip(self.frames, self.insides, strict=False):
-            frame["inside"] = [one.payload(put) for one in inner]
+            frame["inside"] = [payload(one, put) for one in inner]
         titles = [tile.title for tile in self.scenes[0].tiles] if self.is_race else []
         self.payload = {
             **{"pictures": made.first, "frames": self.frames, "scales": made.scales, "numbers": made.numbers.text()},
@@ -208,7 +208,7 @@ class Player:
         )
 
 
-def steps_of(film: Film | RaceFilm, scene: Scene | RaceScene) -> list[Inside]:
+def steps_of(film: Film | RaceFilm, scene: Scene | RaceScene) -> list[Mapping[str, Told]]:
     """The last step of a run, or each entrant's: together they have as many particles as a run's."""
     shown = scene.tiles if isinstance(scene, RaceScene) else (scene,)
     limit, pairs = INSIDE_DOTS // max(len(shown), 1), zip(scene.steps, shown, strict=True)

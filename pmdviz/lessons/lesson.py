@@ -6,7 +6,7 @@ Its classes are models of a lesson's file: a field is a key of a YAML block, and
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import sha256
@@ -199,7 +199,7 @@ HIDES = ("exact", "traces", "numbers")  # of the page: the posterior and all tha
 
 
 def _hides(value: Json, key: str, what: str) -> tuple[str, ...]:
-    found = presets.texts(value, key, what, f"a list of some of {', '.join(HIDES)}")
+    found = presets.texts._replace(words=f"a list of some of {', '.join(HIDES)}")(value, key, what)
     check_known(f"part of the page to hide in {what}", found, HIDES)
     return found
 
@@ -231,7 +231,7 @@ def _race(value: Json, key: str, what: str) -> Race:
 
 def _settings(value: Json, key: str, what: str) -> tuple[Mapping[str, Any], ...]:
     found = value if isinstance(value, list) else [value]
-    if not all(isinstance(values, Mapping) and values and _is_change(0, values) for values in found):
+    if not all(one and presets.names.fits(one) for one in found):
         raise InputError(f"`try` of {what} is {{control: value}}, or a list of these; got {shown(value)}")
     return tuple(found)
 
@@ -250,15 +250,14 @@ def _hints(value: Json, key: str, what: str) -> tuple[Hint, ...]:
     return tuple(Hint(one) if isinstance(one, str) else presets.read(Hint, one, f"a hint of {what}") for one in value)
 
 
-def _solution(value: Json, key: str, what: str) -> dict[int, Mapping[str, Any]]:
-    if not isinstance(value, Mapping) or not all(_is_change(at, values) for at, values in value.items()):
-        raise InputError(f"`solution` of {what} is iteration: {{control: value}}, one each; got {shown(value)}")
-    return {int(at): values for at, values in value.items() if isinstance(values, Mapping)}
-
-
 def _is_change(at: Any, values: Any) -> bool:
-    whole_at = isinstance(at, int) and not isinstance(at, bool) and at >= 0
-    return whole_at and isinstance(values, Mapping) and all(isinstance(name, str) for name in values)
+    return isinstance(at, int) and not isinstance(at, bool) and at >= 0 and presets.names.fits(values)
+
+
+solution = presets.Kind(
+    "iteration: {control: value}, one each",
+    lambda value: isinstance(value, Mapping) and all(map(_is_change, value, value.values())),
+)
 
 
 @dataclass(frozen=True)
@@ -310,7 +309,7 @@ class Step:
     question: Annotated[Ask | None, _ask] = None
     after: Annotated[Ask | None, _ask] = None
     goal: presets.MaybeTest = None
-    solution: Annotated[Mapping[int, Mapping[str, Any]], _solution] = field(default_factory=dict)
+    solution: Annotated[Mapping[int, Mapping[str, Any]], solution] = field(default_factory=dict)
     score: presets.MaybeTest = None
     hints: Annotated[tuple[Hint, ...], _hints] = ()
     reveal: presets.Words = ""
@@ -406,24 +405,19 @@ class Lesson:
         found = [self.following(step, letter) for letter in letters]
         return {"" if one is None else one.name for one in found}
 
+    def before(self, name: str) -> list[str]:
+        """Names of the steps that can lead to the step of that name, or "" to the end."""
+        return [one.name for one in self.steps if name in self.leads_to(one)]
+
     def on_show(self, step: Step) -> list[str]:
         """Names of the steps whose run, race or experiment may be on show in `step`: itself, or those before it.
 
         More than one where that depends on the path; "" among them: on some path nothing was shown before.
         """
-        found: dict[str, None] = {}
-        seen, todo = {step.name}, [step]
-        while todo:
-            one = todo.pop()
-            if one.shows:
-                found[one.name] = None
-                continue
-            if one.name == self.steps[0].name:
-                found[""] = None
-            before = [each for each in self.steps if one.name in self.leads_to(each) and each.name not in seen]
-            seen |= {each.name for each in before}
-            todo += before
-        return [*found]
+        shows = {one.name: one.shows for one in self.steps}
+        back = met(step.name, lambda name: [] if shows[name] else self.before(name))
+        first = self.steps[0].name
+        return [name for name in back if shows[name]] + [""] * (first in back and not shows[first])
 
     def source(self, step: Step) -> Step:
         """The step whose run, race or experiment is on show in `step`; `step` itself where nothing is."""
@@ -507,20 +501,22 @@ def differences(lesson: Lesson, step: Step, recipe: Recipe) -> list[str]:
 END = ""  # instead of a step's name
 
 
+def met(start: str, following: Callable[[str], Iterable[str]]) -> list[str]:
+    """All names that are met from one on, itself the first; `following` gives those next to each."""
+    found = [start]
+    for name in found:  # which grows meanwhile
+        found += [each for each in following(name) if each not in found]
+    return found
+
+
 def reached(lesson: Lesson) -> set[str]:
     """Names of the steps that some path from the first step reaches."""
-    found = {lesson.steps[0].name}
-    while more := set().union(*(lesson.leads_to(lesson.step(name)) for name in found)) - found - {END}:
-        found |= more
-    return found
+    return {*met(lesson.steps[0].name, lambda name: lesson.leads_to(lesson.step(name)) - {END})}
 
 
 def ending(lesson: Lesson) -> set[str]:
     """Names of the steps from which the end of the lesson can be reached."""
-    found = {END}
-    while more := {step.name for step in lesson.steps if lesson.leads_to(step) & found} - found:
-        found |= more
-    return found - {END}
+    return {*met(END, lesson.before)} - {END}
 
 
 def faults_of_paths(lesson: Lesson) -> Iterator[str]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, field, fields
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from importlib import resources
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, TypeVar, get_type_hints
 
 import numpy as np
 import yaml
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # Data files as typed models: a frozen dataclass declares the keys of a block, each with the kind of its value.
 
 Block = Mapping[str, Any]
-Kind = Callable[[Any, str, str], Any]  # what a value becomes, given its key and of what it is
+Reader = Callable[[Any, str, str], Any]  # what a value becomes, given its key and of what it is
 Model = TypeVar("Model", bound="DataclassInstance")
 SAFE = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # in C where PyYAML has it: eight times as fast
 
@@ -50,13 +50,13 @@ def read(model: type[Model], block: Any, what: str, **given: Any) -> Model:
         raise InputError(f"{what} must be names and values; got {shown(block)}")
     keys = {each.metadata.get("key", each.name): each for each in fields(model) if each.name not in given}
     check_known(f"key of {what}", block, keys)
-    kinds = _kinds(model)
+    readers = _readers(model)
     asked = {key: each.name for key, each in keys.items() if key in block or _is_needed(each)}
-    return model(**{name: kinds[name](block.get(key), key, what) for key, name in asked.items()}, **given)
+    return model(**{name: readers[name](block.get(key), key, what) for key, name in asked.items()}, **given)
 
 
 @cache
-def _kinds(model: type) -> dict[str, Kind]:
+def _readers(model: type) -> dict[str, Reader]:
     hints = get_type_hints(model, include_extras=True)
     return {name: hint.__metadata__[0] for name, hint in hints.items() if hasattr(hint, "__metadata__")}
 
@@ -65,98 +65,65 @@ def _is_needed(each: Field) -> bool:
     return each.default is MISSING and each.default_factory is MISSING
 
 
-def wrong(key: str, what: str, kind: str, value: Json) -> InputError:
-    """The error for a value of another kind; None is one that is not there."""
-    given = f"{what} needs `{key}`" if value is None else f"got {shown(value)}"
-    return InputError(f"`{key}` of {what} must be {kind}; {given}")
+class Kind(NamedTuple):
+    """The reader of one kind of value: its name in an error, what fits it, and what such a value becomes."""
+
+    words: str
+    fits: Callable[[Any], Any]
+    made: Callable[[Any], Any] = lambda value: value  # raises InputError for one that fits, and means nothing
+
+    def __call__(self, value: Json, key: str, what: str) -> Any:
+        """What the value of a key becomes; None is one that is not there. Raises InputError."""
+        if not self.fits(value):
+            given = f"{what} needs `{key}`" if value is None else f"got {shown(value)}"
+            raise InputError(f"`{key}` of {what} must be {self.words}; {given}")
+        try:
+            return self.made(value)
+        except InputError as error:
+            raise InputError(f"`{key}` of {what}: {error}") from None
 
 
-def _text(value: Json, key: str, what: str) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise wrong(key, what, "a text" if isinstance(value, str) else "a text, if need be in quotes", value)
-    return value.strip()
-
-
-def _words(value: Json, key: str, what: str) -> str:
-    return value if value == "" else _text(value, key, what)
-
-
-def texts(value: Json, key: str, what: str, kind: str = "a list of texts") -> tuple[str, ...]:
-    """A list of texts, which an error calls `kind`."""
-    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
-        raise wrong(key, what, kind, value)
-    return tuple(value)
-
-
-def names(value: Json, key: str, what: str) -> Block:
-    """Names and values."""
-    if not isinstance(value, Mapping) or not all(isinstance(name, str) for name in value):
-        raise wrong(key, what, "names and values", value)
-    return value
-
-
-def _flag(value: Json, key: str, what: str) -> bool:
-    if not isinstance(value, bool):
-        raise wrong(key, what, "true or false", value)
-    return value
-
-
-def _whole(value: Json, key: str, what: str) -> int:
-    number = whole_number(value)
-    if number is None or number < 1:
-        raise wrong(key, what, "a whole number above 0", value)
-    return number
-
-
-def _real(value: Json, key: str, what: str) -> float:
-    number = real_number(value)
-    if number is None or number < 0:
-        raise wrong(key, what, "a number of at least 0", value)
-    return number
-
-
-def expression(value: Json, key: str, what: str) -> Expression:
-    """What can be asked of a run."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise wrong(key, what, "an expression about the run, such as tv < 0.2 (an expression is a text)", value)
-    return _named(lambda: Expression(str(value)), key, what)
-
-
-def _sentence(value: Json, key: str, what: str) -> Template:
-    words = _text(value, key, what)
-    return _named(lambda: Template(words), key, what)
-
-
-def _named(make: Callable[[], Any], key: str, what: str) -> Any:
-    try:
-        return make()
-    except InputError as error:
-        raise InputError(f"`{key}` of {what}: {error}") from None
-
-
-def listed(model: type, one: str) -> Kind:
-    """The kind of a list of models, each of which is called `one`."""
+def listed(model: type, one: str) -> Reader:
+    """The reader of a list of models, each of which is called `one`."""
     needed = [each.name for each in fields(model) if _is_needed(each)]
-
-    def read_list(value: Json, key: str, what: str) -> tuple[Any, ...]:
-        if not isinstance(value, list) or not all(isinstance(each, Mapping) and {*needed} <= {*each} for each in value):
-            raise wrong(key, what, f"a list of entries with {' and '.join(f'`{name}`' for name in needed)}", value)
-        return tuple(read(model, each, f"{one} of {what}") for each in value)
-
-    return read_list
+    words = f"a list of entries with {' and '.join(f'`{name}`' for name in needed)}"
+    entries = Kind(words, lambda value: _all_are(Mapping, value) and all({*needed} <= {*each} for each in value))
+    return lambda value, key, what: tuple(read(model, each, f"{one} of {what}") for each in entries(value, key, what))
 
 
-Text = Annotated[str, _text]  # that is not empty
-Words = Annotated[str, _words]  # a text that may be empty
+def _all_are(kind: type, value: Any) -> bool:
+    return isinstance(value, list) and all(isinstance(each, kind) for each in value)
+
+
+def _is_said(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
+def _is_real(value: Any) -> bool:
+    return (number := real_number(value)) is not None and number >= 0
+
+
+def _may_be_asked(value: Any) -> bool:
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+A_TEXT = "a text that is not empty, if need be in quotes"
+AN_EXPRESSION = "an expression about the run, such as tv < 0.2 (an expression is a text)"
+texts = Kind("a list of texts", partial(_all_are, str), tuple)
+names = Kind("names and values", lambda value: isinstance(value, Mapping) and _all_are(str, [*value]))
+expression = Kind(AN_EXPRESSION, _may_be_asked, lambda value: Expression(str(value)))
+whole = Kind("a whole number above 0", lambda value: (whole_number(value) or 0) > 0, whole_number)
+Text = Annotated[str, Kind(A_TEXT, _is_said, str.strip)]
+Words = Annotated[str, Kind("a text, if need be in quotes", lambda value: isinstance(value, str), str.strip)]
 Texts = Annotated[tuple[str, ...], texts]
 Names = Annotated[Block, names]
-Flag = Annotated[bool, _flag]
-Whole = Annotated[int, _whole]  # above 0
-Real = Annotated[float, _real]  # at least 0
+Flag = Annotated[bool, Kind("true or false", lambda value: isinstance(value, bool))]
+Whole = Annotated[int, whole]
+Real = Annotated[float, Kind("a number of at least 0", _is_real, real_number)]
 Test = Annotated[Expression, expression]
-MaybeWhole = Annotated[int | None, _whole]
+MaybeWhole = Annotated[int | None, whole]
 MaybeTest = Annotated[Expression | None, expression]
-Sentence = Annotated[Template, _sentence]
+Sentence = Annotated[Template, Kind(A_TEXT, _is_said, lambda value: Template(value.strip()))]
 
 
 def lightest_mode(frame: Frame) -> tuple[float | None, float | None]:

@@ -5,32 +5,22 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from pmdviz.experiments import Chart, Ellipses, HeatMap, Histogram, Series
 from pmdviz.experiments import Picture as Shown
-from pmdviz.pictures import Axis, Mark, Picture
+from pmdviz.pictures import NOTHING, Axis, Mark, Picture
 from pmdviz.scenes import style
 from pmdviz.scenes.columns import Columns, ellipses, joined
 from pmdviz.scenes.words import number
 
-# The legend of an experiment's picture: words, each next to a sign that looks like the mark it names.
+# The legend of an experiment's picture: words, each next to a sign that looks like the mark it names, which says in its
+# look what sign it has: line, points, dashes, slope, mark, outline, bold, dots or colours.
 
 LEGEND_WIDTH, LEGEND_HEIGHT = 28, 12  # px, of a sign
 NUMBER = len(style.ENTRANTS_LIGHT)  # of colours
-MUTED = -1  # instead of a colour's number: marks that are not a series
 SLOPE_DASHES: tuple[tuple[int, ...], ...] = ((), (6, 3), (2, 3), (8, 3, 2, 3))  # () is solid
-
-
-class Entry(NamedTuple):
-    """One of the legend's words; `sign` is line, points, dashes, slope, mark, outline, bold, dots or colours."""
-
-    words: str
-    sign: str
-    colour: int = 0  # number of a colour of `style.entrant_colours`, or MUTED
-    dash: tuple[int, ...] = ()
 
 
 def colour_numbers(names: Sequence[str], known: Mapping[str, int]) -> dict[str, int]:
@@ -43,21 +33,21 @@ def colour_numbers(names: Sequence[str], known: Mapping[str, int]) -> dict[str, 
     return found
 
 
-def legend_html(title: str, entries: Sequence[Entry], dark: bool) -> str:
+def legend_html(made: Picture, dark: bool) -> str:
     """Title and legend over a picture; words wrap where the picture is narrow."""
-    head = f'<div role="heading" aria-level="3" class="title">{html.escape(title)}</div>' if title else ""
-    words = "".join(f"<span>{sign_svg(entry, dark)}{html.escape(entry.words)}</span>" for entry in entries)
+    head = f'<div role="heading" aria-level="3" class="title">{html.escape(made.title)}</div>' if made.title else ""
+    signs = ((sign_svg(made.marks[key], dark), html.escape(words)) for key, words in made.legend.items())
+    words = "".join(f"<span>{sign}{words}</span>" for sign, words in signs)
     return head + (f'<p class="legend">{words}</p>' if words else "")
 
 
-def sign_svg(entry: Entry, dark: bool) -> str:
-    """The sign of an entry as SVG."""
-    colours, theme = style.entrant_colours(dark), style.theme(dark)
-    colour = theme.muted if entry.colour == MUTED else colours[entry.colour % len(colours)]
-    dashes = f' stroke-dasharray="{" ".join(map(str, entry.dash))}"' if entry.dash else ""
-    parts = {"c": colour, "d": dashes, "paper": theme.paper}
+def sign_svg(mark: Mark, dark: bool) -> str:
+    """The sign of a mark as SVG."""
+    theme, lengths = style.theme(dark), style.dash(mark.look.get("dash", ()))
+    dashes = f' stroke-dasharray="{" ".join(map(str, lengths))}"' if lengths else ""
+    parts = {"c": style.colours(dark).get(mark.role, ""), "d": dashes, "paper": theme.paper}
     parts |= {"below": theme.layers["exact"], "above": theme.layers["approximate"]}
-    drawn = "".join(part.format(**parts) for part in SIGNS[entry.sign])
+    drawn = "".join(part.format(**parts) for part in SIGNS[mark.look["sign"]])
     return f'<svg width="{LEGEND_WIDTH}" height="{LEGEND_HEIGHT}" aria-hidden="true">{drawn}</svg>'
 
 
@@ -188,32 +178,18 @@ LETTERS = 44  # of an axis's words in a line
 SIZES = (7, 5, 3)  # px of a point, by how many there are
 ABOVE, BELOW = -3, 18  # px from a level to the foot of its words
 BAND_ALPHA, BAR_ALPHA, FAINT_ALPHA = 0.18, 0.55, 0.55
-THIN, THICK = 1.2, 3.0  # px
+OUTLINES = {  # of groups that are bold, or not
+    False: {"width": 1.2, "alpha": 0.75, "sign": "outline"},
+    True: {"width": 3.0, "alpha": 1.0, "sign": "bold"},
+}
 
 
 def picture_of(made: Shown, numbers: Mapping[str, int]) -> Picture:
     """The picture of an experiment as a `Picture`; `numbers` of colours belong to its series or groups, by name."""
     drawn = MAKERS[type(made)](made, numbers)
     x, y = (axis._replace(label="\n".join(textwrap.wrap(axis.label, LETTERS))) for axis in (drawn.x, drawn.y))
-    about = made.title or f"{made.y_label} against {made.x_label}"
-    names = ", ".join(entry.words for entry in legend_of(made, numbers))
+    about, names = made.title or f"{made.y_label} against {made.x_label}", ", ".join(drawn.legend.values())
     return drawn._replace(x=x, y=y, title=made.title, about=f"{drawn.about}: {about}" + (f"; {names}" if names else ""))
-
-
-def legend_of(made: Shown, numbers: Mapping[str, int]) -> list[Entry]:
-    """The legend above a picture: series and slopes, the range of the colours, marks of a histogram, or groups."""
-    if isinstance(made, Chart):
-        slopes = [Entry(words, "slope", MUTED, cycled(SLOPE_DASHES, k)) for k, (words, _) in enumerate(made.slopes)]
-        series = enumerate(made.series)
-        return [Entry(one.name, one.look, numbers.get(one.name, k), dash_of(k, one.look)) for k, one in series] + slopes
-    if isinstance(made, Ellipses):
-        points = [Entry("points", "dots", MUTED)] if len(made.points) else []
-        signs = [(one.name, "bold" if one.bold else "outline") for one in made.groups]
-        return [Entry(name, sign, numbers.get(name, k)) for k, (name, sign) in enumerate(signs)] + points
-    if isinstance(made, HeatMap):
-        top = strongest(made)
-        return [Entry(f"{made.value_label}: colours from {number(-top)} to {number(top)}", "colours", MUTED)]
-    return [Entry(words, "mark", k + 1, cycled(MARK_DASHES, k)) for k, (words, _) in enumerate(made.marks)]
 
 
 def names_in(made: Shown) -> list[str]:
@@ -235,20 +211,25 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
     x = Axis(chart.x_label, *span((points["x"] for points, _ in kept), chart.x_log), chart.x_log)
     y = Axis(chart.y_label, *span([*heights, np.array([y for y, _ in levels])], chart.y_log, True), chart.y_log)
     marks: dict[str, Mark] = {}
+    legend: dict[str, str] = {}
     for k, (one, (points, band)) in enumerate(zip(chart.series, kept, strict=True)):
         role, count = _role(numbers, one.name, k), len(points["x"])
         cut = {**band, "low": np.maximum(band["low"], y.low)} if y.log else band  # one that reaches to 0 or below
         marks[f"band-{k}"] = Mark("band", role, cut, {"alpha": BAND_ALPHA})
         if one.look != "points":
-            marks[f"line-{k}"] = Mark("line", role, points, {"dash": dash_of(k, one.look)})
+            marks[f"line-{k}"] = Mark("line", role, points, {"dash": dash_of(k, one.look), "sign": one.look})
         seen = one.look == "points" or (count <= MANY and (one.look != "dashes" or count == 1))
         faint = one.look == "points" and count > MANY
         tips = {"": one.name.replace("{", "(").replace("}", ")"), chart.x_label: "{x:.3g}", chart.y_label: "{y:.3g}"}
         look = {"size": SIZES[(count > 12) + (count > 200)], "alpha": FAINT_ALPHA if faint else 1.0 if seen else 0.0}
-        marks[f"dots-{k}"] = Mark("dots", role, points, look, tips)  # unseen ones still answer the pointer
-    for k, (_, slope) in enumerate(chart.slopes if any(len(points["x"]) for points, _ in kept) else ()):
-        line = guide(slope, [points for points, _ in kept], x, y)
-        marks[f"slope-{k}"] = Mark("line", "muted", line, {"width": 1.6, "dash": cycled(SLOPE_DASHES, k)})
+        marks[f"dots-{k}"] = Mark("dots", role, points, {**look, "sign": "points"}, tips)  # unseen ones have tips too
+        legend[f"{'dots' if one.look == 'points' else 'line'}-{k}"] = one.name
+    known = any(len(points["x"]) for points, _ in kept)
+    for k, (name, slope) in enumerate(chart.slopes):
+        legend[f"slope-{k}"] = name
+        line = guide(slope, [points for points, _ in kept], x, y) if known else NOTHING
+        look = {"width": 1.6, "dash": cycled(SLOPE_DASHES, k), "sign": "slope"}
+        marks[f"slope-{k}"] = Mark("line", "muted", line, look)
     lines = [{"x": np.array([x.low, x.high]), "y": np.array([height, height])} for height, _ in levels]
     marks["levels"] = Mark("line", "muted", joined(lines), {"width": 1.5, "dash": "floor"})
     own = np.log if chart.y_log else np.asarray
@@ -259,7 +240,7 @@ def chart_picture(chart: Chart, numbers: Mapping[str, int]) -> Picture:
         some = [level for level, low in zip(levels, below, strict=False) if low == (name == "below")]
         at = {"x": [x.high] * len(some), "y": [height for height, _ in some], "text": [text for _, text in some]}
         marks[f"words {name}"] = Mark("words", "muted", at, {**words, "down": down})
-    return Picture(x, y, marks, {}, about="Chart")
+    return Picture(x, y, marks, legend, about="Chart")
 
 
 def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
@@ -267,11 +248,12 @@ def heat_picture(made: HeatMap, numbers: Mapping[str, int]) -> Picture:
     image, top = np.asarray(made.values, np.float32), strongest(made)
     rows, wide = image.shape
     columns = {"values": image, "x": (-0.5, wide - 0.5), "y": (-0.5, rows - 0.5), "ends": ("exact", "approximate")}
-    look = {"opaque": True, "low": -top, "high": top}
+    look = {"opaque": True, "low": -top, "high": top, "sign": "colours"}
+    legend = {"image": f"{made.value_label}: colours from {number(-top)} to {number(top)}"}
     tips = {made.y_label: "{y}", made.x_label: "{x}", made.value_label: "{image:.3g}"}
     x = Axis(made.x_label, -0.5, wide - 0.5, whole=True)
     y = Axis(made.y_label, rows - 0.5, -0.5, whole=True)
-    return Picture(x, y, {"image": Mark("image", "", columns, look, tips)}, {}, about="Heat map")
+    return Picture(x, y, {"image": Mark("image", "", columns, look, tips)}, legend, about="Heat map")
 
 
 def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
@@ -281,24 +263,27 @@ def histogram_picture(made: Histogram, numbers: Mapping[str, int]) -> Picture:
     columns = {"left": edges[:-1], "right": edges[1:], "top": top, "bottom": np.zeros(len(top))}
     drawn = {"bars": Mark("bars", "entrant-0", columns, {"alpha": BAR_ALPHA, "parted": True}, tips)}
     x, y = histogram_spans(made)
+    legend = {f"mark-{k}": words for k, (words, _) in enumerate(made.marks)}
     for k, (_, place) in enumerate(made.marks):
         line = {"x": [place, place], "y": [*y]} if np.isfinite(place) else {"x": [], "y": []}
-        look = {"width": 2.5, "dash": cycled(MARK_DASHES, k)}
+        look = {"width": 2.5, "dash": cycled(MARK_DASHES, k), "sign": "mark"}
         drawn[f"mark-{k}"] = Mark("line", f"entrant-{(k + 1) % NUMBER}", line, look)
-    return Picture(Axis(made.x_label, *x), Axis(made.y_label, *y), drawn, {}, about="Histogram")
+    return Picture(Axis(made.x_label, *x), Axis(made.y_label, *y), drawn, legend, about="Histogram")
 
 
 def ellipses_picture(made: Ellipses, numbers: Mapping[str, int]) -> Picture:
     """The points, and a line with gaps for each group."""
     points = np.asarray(made.points, float).reshape(-1, 2)
     x, y = points[:: -(-len(points) // MOST_POINTS) or 1].T  # as many as a browser paints at once
-    drawn = {"points": Mark("dots", "muted", {"x": x, "y": y}, {"size": 4, "alpha": 0.35})}
+    drawn = {"points": Mark("dots", "muted", {"x": x, "y": y}, {"size": 4, "alpha": 0.35, "sign": "dots"})}
+    legend = {f"group-{k}": one.name for k, one in enumerate(made.groups)}
     for k, one in enumerate(made.groups):
-        look = {"width": THICK, "alpha": 1.0} if one.bold else {"width": THIN, "alpha": 0.75}
-        drawn[f"group-{k}"] = Mark("line", _role(numbers, one.name, k), outlines(one.means, one.covs), look)
+        line, role = outlines(one.means, one.covs), _role(numbers, one.name, k)
+        drawn[f"group-{k}"] = Mark("line", role, line, OUTLINES[one.bold])
     across, up = square([dict(mark.columns) for mark in drawn.values()])
     axes = Axis(made.x_label, *across), Axis(made.y_label, *up)
-    return Picture(*axes, drawn, {}, about="Ellipses", equal=True)
+    legend |= {"points": "points"} if len(points) else {}
+    return Picture(*axes, drawn, legend, about="Ellipses", equal=True)
 
 
 MAKERS: dict[type, Callable[..., Picture]] = {Chart: chart_picture, HeatMap: heat_picture}

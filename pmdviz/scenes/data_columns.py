@@ -9,6 +9,7 @@ of their own.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
@@ -37,48 +38,25 @@ EVEN = 0.5  # probability of a class on the line between two
 NO_BARS = dict.fromkeys(("left", "right", "bottom", "top"), np.empty(0))
 ALL, LIT = 0.3, 0.85  # opacity of the data, and of the data of this step
 DOT_PX, RUG_PX = 7.0, 5.0
+MARKS = {  # from the lowest up, with nothing in them: all rows, the batch of the step, predictions
+    "data": Mark("bars", "muted", NO_BARS, {"alpha": ALL}),
+    "data dots": Mark("dots", "muted", col.EMPTY_LINE, {"alpha": ALL, "size": DOT_PX}),
+    "rug": Mark("dots", "text", col.EMPTY_LINE, {"alpha": LIT, "size": RUG_PX}),  # a dot for each row
+    "batch": Mark("bars", "muted", NO_BARS, {"alpha": LIT}, moves=True),  # its part of each bar
+    "batch dots": Mark("dots", "muted", col.EMPTY_LINE, {"alpha": LIT, "size": DOT_PX}, moves=True),
+    "exact": Mark("line", "exact", col.EMPTY_LINE, {"dash": "exact"}),
+    "approximate": Mark("line", "approximate", col.EMPTY_LINE, {"dash": "approximate"}, moves=True),
+}
+LEGEND = {"data": "data", "batch": "batch of this step"}
+PREDICTED = {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
 ABOUT = "The data, the batch of this step, and what approximation and exact posterior predict"
+NO_DATA = Picture(Axis("", 0.0, 1.0), Axis("", 0.0, 1.0), MARKS, LEGEND, about=ABOUT)
 
 
-class DataGround(NamedTuple):
-    """The fixed part: the data, and the prediction of the exact posterior."""
-
-    bars: col.Columns  # left, right, bottom, top (density); empty of dots
-    dots: col.Columns  # x, y
-    exact: col.Columns  # x, y of lines
-    x: Axis
-    y: Axis
-
-
-class DataMoment(NamedTuple):
-    """The part that changes with the frame."""
-
-    ground: DataGround
-    bars: col.Columns  # of the batch: its part of each bar
-    dots: col.Columns
-    approximate: col.Columns
-
-
-NO_GROUND = DataGround(NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE, Axis("", 0.0, 1.0), Axis("", 0.0, 1.0))
-NO_MOMENT = DataMoment(NO_GROUND, NO_BARS, col.EMPTY_LINE, col.EMPTY_LINE)
-
-
-def data_picture(moment: DataMoment, rug: col.Columns = col.EMPTY_LINE) -> Picture:
-    """All rows in grey, the batch of the step lit, what q and the exact posterior predict, and a rug of the rows."""
-    ground = moment.ground
-    marks = {
-        "data": Mark("bars", "muted", ground.bars, {"alpha": ALL}),
-        "data dots": Mark("dots", "muted", ground.dots, {"alpha": ALL, "size": DOT_PX}),
-        "rug": Mark("dots", "text", rug, {"alpha": LIT, "size": RUG_PX}),
-        "batch": Mark("bars", "muted", moment.bars, {"alpha": LIT}, moves=True),
-        "batch dots": Mark("dots", "muted", moment.dots, {"alpha": LIT, "size": DOT_PX}, moves=True),
-        "exact": Mark("line", "exact", ground.exact, {"dash": "exact"}),
-        "approximate": Mark("line", "approximate", moment.approximate, {"dash": "approximate"}, moves=True),
-    }
-    legend = {"data": "data", "batch": "batch of this step"}
-    if len(ground.exact["x"]):
-        legend |= {"exact": "predicted: exact posterior", "approximate": "predicted: approximation"}
-    return Picture(ground.x, ground.y, marks, legend, about=ABOUT)
+def with_columns(picture: Picture, columns: Mapping[str, col.Columns]) -> Picture:
+    """A picture of the data with other columns of some marks."""
+    marks = {name: mark._replace(columns=columns.get(name, mark.columns)) for name, mark in picture.marks.items()}
+    return picture._replace(marks=marks)
 
 
 def applies(target: Target) -> bool:
@@ -86,27 +64,28 @@ def applies(target: Target) -> bool:
     return target.data is not None and plane(target, target.data[:1]).shape[1] in (1, 2)
 
 
-def moment(frame: Frame) -> DataMoment:
+def moment(frame: Frame) -> Picture:
     """The data as the step that led to `frame` saw them."""
     target, rows = frame.target, frame.batch_rows
     ground = ground_of(target)
     batch = target.data[:0] if rows is None else target.data[rows if isinstance(rows, slice) else np.unique(rows)]
-    points = plane(target, batch)
+    points, bars = plane(target, batch), ground.marks["data"].columns
     drawn = frame.draws[:: max(1, len(frame.draws) // DRAWS)]
+    columns = {"approximate": _predicted(target, drawn, ground.x, ground.y)}
     if points.shape[1] == 1:
-        edges = np.append(ground.bars["left"], ground.bars["right"][-1:])
-        bars, dots = _bars(points[:, 0], edges, target.num_data), col.EMPTY_LINE
+        edges = np.append(bars["left"], bars["right"][-1:])
+        columns["batch"] = _bars(points[:, 0], edges, target.num_data)
     else:
-        bars, dots = NO_BARS, _dots(points)
-    return DataMoment(ground, bars, dots, _predicted(target, drawn, ground.x, ground.y))
+        columns["batch dots"] = _dots(points)
+    return with_columns(ground, columns)
 
 
-def ground_of(target: Target) -> DataGround:
-    """The fixed part, made once per target."""
+def ground_of(target: Target) -> Picture:
+    """What stands still: the data and the prediction of the exact posterior, made once per target."""
     return once(target, "data", partial(_made_ground, target))
 
 
-def _made_ground(target: Target) -> DataGround:
+def _made_ground(target: Target) -> Picture:
     points = plane(target, target.data_rows)
     reference = target.reference()
     draws = None if reference is None else reference.sample(stream("pictures"), DRAWS)
@@ -120,13 +99,18 @@ def _made_ground(target: Target) -> DataGround:
         y = Axis(f"density (per {'sd' if units else 'unit'} of {name})", 0.0, 1.0)
         curve = col.EMPTY_LINE if draws is None else _predicted(target, draws, x, y)
         top = float(max([bars["top"].max(), *curve["y"]]))
-        return DataGround(bars, col.EMPTY_LINE, curve, x, y._replace(high=1.1 * top))
+        return _ground(x, y._replace(high=1.1 * top), curve, {"data": bars})
     usual = {"class": target.input_names, "number": ("x", "y")}.get(target.predicts, ("x₁", "x₂"))
     first, second = usual if target.predicts == "class" else _names(target, usual)
     x = Axis(f"{first} (data points)", *across, **col.original_units(target, first))
     y = Axis(second, *widened(points[:, 1]), **col.original_units(target, second))
     lines = col.EMPTY_LINE if draws is None else _predicted(target, draws, x, y)
-    return DataGround(NO_BARS, _dots(points), lines, x, y)
+    return _ground(x, y, lines, {"data dots": _dots(points)})
+
+
+def _ground(x: Axis, y: Axis, exact: col.Columns, data: Mapping[str, col.Columns]) -> Picture:
+    legend = LEGEND | (PREDICTED if len(exact["x"]) else {})
+    return with_columns(NO_DATA._replace(x=x, y=y, legend=legend), {**data, "exact": exact})
 
 
 def _names(target: Target, usual: tuple[str, ...]) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -42,7 +42,7 @@ def batch_picture(frame: Frame) -> Told:
     if not len(batch):
         return None
     ground, points = data_columns.ground_of(target), data_columns.plane(target, batch)
-    shown = points[data_columns.evenly(len(points), TICKS)]
+    shown, dots = points[data_columns.evenly(len(points), TICKS)], _single(ground.marks["data dots"].columns)
     flat, whole = points.shape[1] == 1, len(batch) == target.num_data
     curve = _implied(target, frame.particles, batch, (ground.x.low, ground.x.high)) if flat else EMPTY_LINE
     height = 1.05 * max([ground.y.high, *curve["y"]]) if flat else 0.0
@@ -51,9 +51,9 @@ def batch_picture(frame: Frame) -> Told:
         "words": _words(flat, len(curve["x"]) > 0),
         "flat": flat,
         **_axes(ground.x, ground.y._replace(high=float(height)) if flat else ground.y),
-        "bars": _single(ground.bars),
-        "dots": _single({name: values[data_columns.evenly(len(values), DOTS)] for name, values in ground.dots.items()}),
-        "exact": _single(ground.exact),
+        "bars": _single(ground.marks["data"].columns),
+        "dots": {name: each[data_columns.evenly(len(each), DOTS)] for name, each in dots.items()},
+        "exact": _single(ground.marks["exact"].columns),
         "batch": _single(dict(zip("xy", shown.T, strict=False))),
         "curve": _single(curve),
     }
@@ -78,7 +78,7 @@ def _words(flat: bool, curve: bool) -> str:
     return f"{drawn} Dashed: the density that the batch alone implies, averaged over the particles." if curve else drawn
 
 
-def _single(columns: Columns) -> Columns:
+def _single(columns: Mapping[str, Any]) -> Columns:
     return {name: np.asarray(values, np.float32) for name, values in columns.items()}
 
 
@@ -279,20 +279,12 @@ NOUNS = {"chain": "chain", "parametric": "mean", "structured": "particle", "part
 WEIGHTED = ("particles", "structured")  # families whose points have weights
 
 
-class Inside(NamedTuple):
-    """Words, numbers and float32 arrays of one step, for a script that draws them; with a `note` there is no more."""
-
-    told: Mapping[str, Told]
-
-    def payload(self, put: Put | None = None) -> Json:
-        """Plain JSON values; each array is what `put(name, array)` makes of it, by default base64 of 32-bit floats."""
-        return _plain("", self.told, put or _text)
-
-
 def inside(
     before: Frame, after: Frame, scene: Scene, pair: Pair, limit: int = LIMIT, columns: StageColumns | None = None
-) -> Inside:
+) -> Mapping[str, Told]:
     """The step from the frame `before` to `after`, in the picture that `scene` makes of a pair of coordinates.
+
+    Words, numbers and float32 arrays, for a script that draws them; with a `note` there is no more.
 
     Of more than `limit` particles some are shown, the heaviest among them. `columns` are the scene's of `after`, where
     they are known. This function does not change the frames.
@@ -300,7 +292,7 @@ def inside(
     update = after.method.update_of(after.info)
     if after.info is None or update is None:
         note = START if not after.iteration else THIS_STEP if after.method.update else NO_TERMS
-        return Inside({"iteration": after.iteration, "note": note})
+        return {"iteration": after.iteration, "note": note}
     terms = [term for term in update.terms if term.name in after.info.terms]
     values = [_table(after.info.terms[term.name], pair) for term in terms]
     with np.errstate(invalid="ignore"):
@@ -339,7 +331,7 @@ def inside(
     }
     if step.gain is not None:
         told["gain"] = np.asarray(step.gain[rows], np.float32)
-    return Inside(told)
+    return told
 
 
 def _table(values: np.ndarray, pair: Pair) -> np.ndarray:
@@ -435,15 +427,17 @@ def _thinned(line: Columns) -> Columns:
     return {name: values[rows] for name, values in line.items()}
 
 
-def _text(name: str, values: np.ndarray) -> dict[str, str]:
+def base64_floats(name: str, values: np.ndarray) -> Json:
+    """An array as base64 of 32-bit floats."""
     return {"f4": base64.b64encode(np.asarray(values, "<f4").tobytes()).decode()}
 
 
-def _plain(name: str, told: Told, put: Put) -> Json:
+def payload(told: Told, put: Put = base64_floats, name: str = "") -> Json:
+    """What `inside` found, or a part of it with a name, as plain JSON values; each array is what `put` makes of it."""
     if isinstance(told, np.ndarray):
         return put(name, told)
     if isinstance(told, Mapping):
-        return {key: _plain(key, value, put) for key, value in told.items()}
+        return {key: payload(value, put, key) for key, value in told.items()}
     if isinstance(told, Sequence) and not isinstance(told, str):
-        return [_plain(name, value, put) for value in told]
+        return [payload(value, put, name) for value in told]
     return told

@@ -63,6 +63,11 @@ class Group(NamedTuple):
     ends: tuple[float, float] | None = None  # of an axis that is the same whatever the values are
     most: float = np.inf  # that a value on a linear axis can be
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """The marks of its lines, the same in every group: another group takes over what draws them."""
+        return {name: f"line {k}" for k, name in enumerate(self.metrics)}
+
 
 class Groups(dict[str, Group]):
     """The axes of all metrics and of all numbers that methods tell of their steps, by key."""
@@ -278,7 +283,7 @@ def traces_picture(
     columns, reached = trace_columns(history, group.metrics, (y.low, y.high)), known_floors(group, floors)
     drawn = band_marks(bands, {name: one.colour for name, one in group.metrics.items()}, (y.low, y.high))
     found = [name for name in group.metrics if name in history] or [*group.metrics]  # all while nothing is known
-    legend = {name: group.metrics[name].title for name in found}
+    legend = {group.keys[name]: group.metrics[name].title for name in found}
     if standing.name:
         legend["ghost"] = standing.name.removeprefix("the ")
     known = any(np.isfinite(column(history, name)).any() for name in group.metrics)
@@ -314,7 +319,7 @@ def _lines(group: Group, clock: str, columns: History) -> dict[str, Layer]:
     made: dict[str, Layer] = {}
     for name, one in group.metrics.items():
         look = {"x": clock, "y": name, "dash": one.dash, "shared": "traces", "across": True, **ceiling}
-        made[name] = Layer("line", one.colour, columns, look, tips if not made else NOTHING, moves=True)
+        made[group.keys[name]] = Layer("line", one.colour, columns, look, tips if not made else NOTHING, moves=True)
     return made
 
 

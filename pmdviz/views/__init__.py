@@ -19,9 +19,9 @@ from pmdviz.pictures import Mark as Layer
 from pmdviz.pictures import Picture
 from pmdviz.scenes import race, style
 from pmdviz.scenes import trace_columns as traced
-from pmdviz.scenes.chart_columns import colour_numbers, legend_html, legend_of, names_in, picture_of
+from pmdviz.scenes.chart_columns import colour_numbers, legend_html, names_in, picture_of
 from pmdviz.scenes.columns import EMPTY_LINE, Image, StageColumns, Tiling
-from pmdviz.scenes.data_columns import NO_MOMENT, DataMoment, data_picture
+from pmdviz.scenes.data_columns import NO_DATA, with_columns
 from pmdviz.scenes.stage import MARKS, SCENES, Pair, Scene, particles_label, stage_picture, stage_tips
 from pmdviz.views.drawing import PictureFigure
 
@@ -92,19 +92,17 @@ class DataView(PictureFigure):
 
     def __init__(self) -> None:
         self._rug: dict[str, np.ndarray] = EMPTY_LINE
-        super().__init__("data", data_picture(NO_MOMENT))
-        self._moment = NO_MOMENT
+        super().__init__("data", NO_DATA)
 
-    def show(self, moment: DataMoment) -> None:
+    def show(self, picture: Picture) -> None:
         """Draw the data as the step of a frame saw them; what stands still is sent once."""
-        self._moment = moment
-        self.draw_picture(data_picture(moment, self._rug))
+        self.draw_picture(with_columns(picture, {"rug": self._rug}))
 
     def show_rug(self, columns: race.Columns) -> None:
         """Dots at the foot of a histogram, one for each observation; none unless the data are being edited."""
         if len(columns["x"]) or len(self._rug["x"]):
             self._rug = dict(columns)
-            self.show(self._moment)
+            self.show(self.picture)
 
 
 # The stage of a race: a tile for each entrant, all in one figure.
@@ -156,13 +154,15 @@ class ExperimentFigure(PictureFigure):
         wide = {"sizing_mode": "scale_width", "width": SIDE, "height": SIDE, "max_width": SIDE}
         look: dict[str, Any] = wide if isinstance(picture, Ellipses) else {"height": HEIGHT}
         name = f"picture-{type(picture).__name__.lower()}"
-        super().__init__(name, picture_of(picture, numbers), legend=False, borders=borders, **look)
+        self.made = picture_of(picture, numbers)  # whose legend is over the figure
+        super().__init__(name, self.made._replace(legend={}), legend=False, borders=borders, **look)
         if isinstance(picture, HeatMap):
             self.figure.grid.visible = False
 
     def show(self, picture: Shown, numbers: Mapping[str, int]) -> None:
         """Draw a picture of the same kind; drawing twice changes nothing."""
-        self.draw_picture(picture_of(picture, numbers))
+        self.made = picture_of(picture, numbers)
+        self.draw_picture(self.made._replace(legend={}))
 
 
 def kind_of(picture: Shown) -> Kind:
@@ -181,7 +181,6 @@ class PicturesView:
         self.views: list[ExperimentFigure] = []
         self.heads: list[Div] = []
         self._kinds: list[Kind] = []
-        self._shown: Sequence[Shown] = ()
         self.colours: dict[str, int] = {}  # of names; none where other names are to come
         self._dark = False
 
@@ -194,7 +193,6 @@ class PicturesView:
         kinds = [kind_of(picture) for picture in pictures]
         if kinds != self._kinds:
             self._make(kinds, pictures)
-        self._shown = tuple(pictures)
         for view, picture in zip(self.views, pictures, strict=True):
             self.colours |= colour_numbers(names_in(picture), self.colours)
             view.show(picture, self.colours)
@@ -215,8 +213,8 @@ class PicturesView:
         self.layout.children = [*self.layout.children[:kept], *boxes]
 
     def _show_heads(self) -> None:
-        for head, picture in zip(self.heads, self._shown, strict=True):
-            text = legend_html(picture.title, legend_of(picture, self.colours), self._dark)
+        for head, view in zip(self.heads, self.views, strict=True):
+            text = legend_html(view.made, self._dark)
             if head.text != text:
                 head.text = text
 
@@ -349,13 +347,13 @@ def labelled(picture: Picture, group: traced.Group, clock: str) -> Picture:
         columns: dict[str, list] = {"x": [at], "y": [heights[k] if there else 0.0], "text": [words]}
         look = {"edge": True, "align": "right" if at > picture.x.high / 2 else "left", "baseline": "middle"}
         marks[f"label {k}"] = Layer("words", group.metrics[name].colour, columns, look, moves=True)
-    legend = {key: words for key, words in picture.legend.items() if key not in group.metrics}
+    legend = {key: words for key, words in picture.legend.items() if key not in group.keys.values()}
     return picture._replace(marks=marks, legend=legend)
 
 
 def _end(picture: Picture, name: str, clock: str) -> tuple[float, float, str] | None:
     """Where a trace ends: the clock, the share of the picture's height, and its name; None before it has begun."""
-    columns, y = picture.marks[name].columns, picture.y
+    columns, y = picture.marks["line 0"].columns, picture.y  # which all lines share
     values = np.asarray(columns[name], float)
     known = np.flatnonzero(np.isfinite(values))
     if len(known) < 2:

@@ -21,10 +21,6 @@ from pmdviz.views import figures
 NOTE_ALPHA = 0.75  # of the paper below words: what lies under them shines through
 DOT_PX, SIGN_PX, HOLLOW_PX = 5.0, 9.0, 2.5  # where a mark does not say it
 WORDS_PX = style.TEXT_PX
-COLOURED = {
-    "line": ("line_color",), "areas": ("fill_color",), "band": ("fill_color",), "bars": ("fill_color",),
-    "dots": ("fill_color",), "signs": ("fill_color", "line_color"), "words": ("text_color",),
-}  # fmt: skip
 NUMBER_JS = """
 const size = Math.abs(value)
 if (size === 0 || !Number.isFinite(value)) return String(value)
@@ -66,7 +62,6 @@ class Layer:
 
     renderer: models.GlyphRenderer
     mark: Mark
-    log: bool
     store: Store
     visible: bool = True  # to ask Bokeh would cost as much as the rest of a frame
 
@@ -106,7 +101,6 @@ class PictureFigure:
         self.signs: dict[str, Layer] = {}  # of the legend
         self.hovers: list[models.HoverTool] = []
         self.hidden: frozenset[str] = frozenset()
-        self._free: list[Layer] = []
         self._spans: dict[str, tuple[float, float]] = {}
         self._axes: tuple[Axis, Axis] | None = None
         self._told: tuple[Mapping[str, str], list[Any]] = {}, []
@@ -216,12 +210,12 @@ class PictureFigure:
         self.picture = picture
         self._show_axes(picture)
         shown = {*map(self._key, picture.marks)}
-        self._free = [layer for key, layer in self.drawn.items() if key not in shown]
         for key, mark in picture.marks.items():
             if mark.columns:  # else it is there for the legend
                 self._show_mark(key, mark)
-        for layer in self._free:
-            self._empty(layer)
+        for key, layer in self.drawn.items():
+            if key not in shown:
+                self._empty(layer)
         self._show_legend(picture)
         self._show_hovers(picture)
         for label, words in ((self.middle, picture.middle), (self.corner, picture.corner), (self.note, picture.note)):
@@ -242,7 +236,7 @@ class PictureFigure:
         key = self._key(key)
         layer = self.drawn.get(key)
         if layer is None:
-            layer = self.drawn[key] = self._taken(mark) or self._made(key, mark)
+            layer = self.drawn[key] = self._made(key, mark)
         before, layer.mark = layer.mark, mark
         if before.role != mark.role or before.look != mark.look:
             self._style(layer)
@@ -286,16 +280,6 @@ class PictureFigure:
             layer.store.sent, source = None, layer.store.source
             self.put(source, _gone(layer.mark.kind, source.data))
 
-    def _taken(self, mark: Mark) -> Layer | None:
-        """What drew a mark of its kind that is gone, with its columns."""
-        shared, log = mark.look.get("shared"), self.picture.y.log
-        for old, layer in self.drawn.items() if shared else ():
-            own = layer.mark.kind, layer.log, layer.mark.look.get("shared")
-            if layer in self._free and own == (mark.kind, log, shared):
-                self._free.remove(layer)
-                return self.drawn.pop(old)
-        return None
-
     def _made(self, key: str, mark: Mark) -> Layer:
         name = mark.look.get("shared", key)
         store = self.stores.get(name)
@@ -303,11 +287,10 @@ class PictureFigure:
             store = self.stores[name] = Store(models.ColumnDataSource(), mark.columns, {*mark.columns})
             store.source.data = dict(self._packed(store, mark))
         store.named |= {mark.look[axis] for axis in ("x", "y") if axis in mark.look}
-        log = self.picture.y.log
-        where = "edge" if mark.look.get("edge") else "default" if log == self.log else "linear"
+        where = "edge" if mark.look.get("edge") else "default" if self.picture.y.log == self.log else "linear"
         level = {"image": "image", "band": "underlay"}.get(mark.kind, "glyph")
         renderer = self.figure.add_glyph(store.source, self._glyph(mark), name=key, y_range_name=where, level=level)
-        layer = Layer(renderer, mark, log, store)
+        layer = Layer(renderer, mark, store)
         self._style(layer)
         return layer
 
@@ -343,54 +326,47 @@ class PictureFigure:
 
     def _style(self, layer: Layer) -> None:
         """Give a layer the look of its mark, in the colours of the theme."""
-        mark, glyph, theme = layer.mark, layer.renderer.glyph, style.theme(self._dark)
-        look, table = mark.look, style.colours(self._dark)
+        mark, glyph = layer.mark, layer.renderer.glyph
         layer.show(mark.layer not in self.hidden)
         if mark.kind == "image":
-            self._style_image(glyph, mark, theme)
+            self._style_image(glyph, mark, style.theme(self._dark))
         elif mark.kind == "segments":
-            glyph.line_color.transform.palette = [table[name] for name in style.PATH_COLOURS]
-        elif "role" in mark.columns:
-            self._send(layer.store, mark)
-            glyph.update(fill_color="colour", line_color="colour")
+            glyph.line_color.transform.palette = [style.colours(self._dark)[name] for name in style.PATH_COLOURS]
         else:
-            glyph.update(**dict.fromkeys(COLOURED[mark.kind], table[mark.role]))
+            if "role" in mark.columns:
+                self._send(layer.store, mark)
+            glyph.update(**self._properties(mark))
+
+    def _properties(self, mark: Mark) -> dict[str, Any]:
+        """What a glyph of plain colours needs to look as its mark says."""
+        look, theme = mark.look, style.theme(self._dark)
+        ink = "colour" if "role" in mark.columns else style.colours(self._dark)[mark.role]
         match mark.kind:
             case "line":
                 at = {axis: look[axis] for axis in ("x", "y") if axis in look}
-                width, alpha = look.get("width", style.LINE_WIDTH), look.get("alpha", 1.0)
-                glyph.update(line_width=width, line_alpha=alpha, line_dash=[*style.dash(look.get("dash", ()))], **at)
-            case "areas" | "band" | "bars":
-                glyph.fill_alpha = look.get("alpha", style.AREA_ALPHA)
-                if mark.kind == "bars" and look.get("parted"):
-                    glyph.line_color = theme.paper
+                dashes, width = [*style.dash(look.get("dash", ()))], look.get("width", style.LINE_WIDTH)
+                line = {"line_color": ink, "line_alpha": look.get("alpha", 1.0)}
+                return {**at, **line, "line_dash": dashes, "line_width": width}
             case "dots" | "signs":
-                self._style_dots(glyph, mark, table)
+                hollow, filled = look.get("hollow"), {"fill_color": ink, "fill_alpha": look.get("alpha", 1.0)}
+                if "drawn" in look:
+                    filled["fill_alpha"] = dot_opacity(theme.dots, look["drawn"])
+                elif hollow:
+                    filled["fill_alpha"] = 0.0
+                if hollow or mark.kind == "signs":
+                    filled |= {"line_color": ink, "line_width": HOLLOW_PX if hollow else 1.0}
+                return filled if "size" in mark.columns or "size" not in look else {**filled, "size": look["size"]}
             case "words":
-                self._style_words(glyph, mark)
-
-    def _style_dots(self, glyph: Scatter, mark: Mark, table: Mapping[str, str]) -> None:
-        look = mark.look
-        if "drawn" in look:
-            glyph.fill_alpha = dot_opacity(style.theme(self._dark).dots, look["drawn"])
-        else:
-            glyph.fill_alpha = 0.0 if look.get("hollow") else look.get("alpha", 1.0)
-        if mark.kind == "signs" and "role" not in mark.columns:
-            glyph.line_width = HOLLOW_PX if look.get("hollow") else 1.0
-        if look.get("hollow"):
-            glyph.update(line_color=table[mark.role], line_width=HOLLOW_PX)
-        if "size" not in mark.columns and "size" in look:
-            glyph.size = look["size"]
-
-    def _style_words(self, glyph: Text, mark: Mark) -> None:
-        look, px = mark.look, style.PRESENTER_PX if self._large else mark.look.get("px", WORDS_PX)
-        align = {"text_align": look.get("align", "center"), "text_baseline": look.get("baseline", "middle")}
-        glyph.update(text_font={"value": style.FONT}, text_font_size=f"{px}px", **align)
-        glyph.update(x_offset=look.get("right", 0), y_offset=look.get("down", 0))
-        if look.get("bold"):
-            glyph.text_font_style = "bold"
-        if look.get("paper"):
-            glyph.update(background_fill_color=style.theme(self._dark).paper, background_fill_alpha=look["paper"])
+                px = style.PRESENTER_PX if self._large else look.get("px", WORDS_PX)
+                font = {"text_font": {"value": style.FONT}, "text_font_size": f"{px}px", "text_color": ink}
+                font |= {"text_font_style": "bold"} if look.get("bold") else {}
+                paper = {"background_fill_color": theme.paper, "background_fill_alpha": look.get("paper", 0.0)}
+                align = {"text_align": look.get("align", "center"), "text_baseline": look.get("baseline", "middle")}
+                moved = {"x_offset": look.get("right", 0), "y_offset": look.get("down", 0)}
+                return {**font, **align, **moved, **(paper if look.get("paper") else {})}
+            case _:  # areas
+                edge = {"line_color": theme.paper} if look.get("parted") else {}
+                return {"fill_color": ink, "fill_alpha": look.get("alpha", style.AREA_ALPHA), **edge}
 
     def _style_image(self, glyph: Image, mark: Mark, theme: style.Theme) -> None:
         columns: Columns = mark.columns
@@ -466,7 +442,7 @@ class PictureFigure:
                 if name not in self.signs:
                     store = Store(models.ColumnDataSource(NOWHERE))
                     renderer = self.figure.add_glyph(store.source, self._glyph(sign), name=name)
-                    self.signs[name] = Layer(renderer, sign, False, store)
+                    self.signs[name] = Layer(renderer, sign, store)
                 self.signs[name].mark = sign
                 self._style(self.signs[name])
                 found.append(self.signs[name].renderer)

@@ -153,8 +153,8 @@ def test_every_frame_has_its_step_in_numbers_that_add_up_unless_steps_are_left_o
         low, high = np.split(numbers[start : start + length].astype(np.uint32), 2)
         return (high << 16 | low).view(np.float32)
 
-    for (inside,), frame, scene in zip(made.insides, made.payload["frames"], made.scenes, strict=True):
-        told, (kept,) = inside.told, frame["inside"]
+    for (told,), frame, scene in zip(made.insides, made.payload["frames"], made.scenes, strict=True):
+        (kept,) = frame["inside"]
         assert told["iteration"] == kept["iteration"] == scene.iteration
         if "note" in told:
             assert kept["note"] == told["note"] and scene.iteration == 0

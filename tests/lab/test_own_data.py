@@ -10,7 +10,7 @@ from pmdviz.data.cells import read_cells
 from pmdviz.data.tables import held, hold
 from pmdviz.lab.panels.own_data import held_out_words, role_names, table_options
 from pmdviz.lab.panels.own_problem import ADD, LAST, POINT, Edit, edited, edited_options
-from pmdviz.scenes.data_columns import data_picture, moment
+from pmdviz.scenes.data_columns import moment
 from pmdviz.scenes.stage import SCENES
 from pmdviz.targets import TARGETS, make_target
 from pmdviz.targets.options import INPUT, LEAVE_OUT, OUTCOME, TableForm, chosen, settled, usual_roles
@@ -85,7 +85,7 @@ def test_axes_of_a_standardised_table_have_its_own_units(tmp_path):
     ):
         table = pmdviz.read_table(path, target, inputs=inputs, outcome=outcome, scale=True)
         session = pmdviz.Session(pmdviz.Recipe(target, target_options={"data": table}, method="pmd", num_particles=50))
-        picture = data_picture(moment(session.frame))
+        picture = moment(session.frame)
         for x, y in (SCENES[name].axes(session.target, (0, 1), np.nan), (picture.x, picture.y)):
             assert x.label.startswith("age")
             numbers = [float(x.words(tick)) for tick in x.ticks]

@@ -87,7 +87,7 @@ WRONG = [  # what is replaced in the small lesson, and what is said then
     ("goal: tv < 0.05", "goal: tv <", "`goal` of step 'second': invalid expression: 'tv <'"),
     ('"It is {ess:.0f}."', '"It is {ess:.0f."', f"`because` of option a of `question` of {FIRST}"),
     ("    tolerance: 0.1\n", "", f"`tolerance` of the number of `after` of {FIRST} must be a number"),
-    ("{0: {num_particles: 2000}}", "{num_particles: 2000}", "`solution` of step 'second' is iteration"),
+    ("{0: {num_particles: 2000}}", "{num_particles: 2000}", "`solution` of step 'second' must be iteration"),
     ("    few: ", "    few more: ", "the race of step 'third' needs `entrants`"),
     ("title: A detour", "title: A detour: this", BROKEN),
     ("title: A detour", "title: &a A\nto: *a", "a word that begins with \\* must be in quotes"),

@@ -265,36 +265,40 @@ def area(bars):
     return float((bars["top"] * (bars["right"] - bars["left"])).sum())
 
 
+def drawn_of(picture, *names):
+    return (picture.marks[name].columns for name in names)
+
+
 def test_the_batch_is_a_part_of_the_bars():
     frame = frame_of(batch_size=200)
-    seen = moment(frame)
-    assert len(seen.bars["top"]) == BINS and area(seen.ground.bars) == pytest.approx(1)
-    assert area(seen.bars) == pytest.approx(0.2) and (seen.bars["top"] <= seen.ground.bars["top"]).all()
-    expected = np.histogram(frame.target.data[frame.batch_rows], np.append(seen.bars["left"], seen.bars["right"][-1]))
-    assert_allclose(seen.bars["top"] * np.diff(expected[1]) * frame.num_data, expected[0])
-    assert area(moment(frame_of(iterations=0)).bars) == 0
-    assert area(moment(frame_of(method="hmc", iterations=1)).bars) == pytest.approx(1)  # a step by all data
+    every, bars = drawn_of(moment(frame), "data", "batch")
+    assert len(bars["top"]) == BINS and area(every) == pytest.approx(1)
+    assert area(bars) == pytest.approx(0.2) and (bars["top"] <= every["top"]).all()
+    expected = np.histogram(frame.target.data[frame.batch_rows], np.append(bars["left"], bars["right"][-1]))
+    assert_allclose(bars["top"] * np.diff(expected[1]) * frame.num_data, expected[0])
+    for drawn, share in ((frame_of(iterations=0), 0), (frame_of(method="hmc", iterations=1), 1)):  # a step by all data
+        (bars,) = drawn_of(moment(drawn), "batch")
+        assert area(bars) == pytest.approx(share)
 
 
 def test_the_predictive_density_is_the_one_on_paper_and_that_of_q_comes_to_it():
     frame = frame_of("gaussian", target_options={"dim": 1})
     exact, noise = frame.target.exact, frame.target.options.sigma_x
     variance = exact.cov[0, 0] + noise**2
-    line = moment(frame).ground.exact
+    (line,) = drawn_of(moment(frame), "exact")
     paper = np.exp(-0.5 * (line["x"] - exact.mean[0]) ** 2 / variance) / np.sqrt(2 * np.pi * variance)
     assert_allclose(line["y"], paper, atol=0.03 * paper.max())  # of 300 draws
     for iterations, is_near in ((0, False), (200, True)):
-        seen = moment(frame_of("bimodal1d", iterations=iterations))
-        away = np.abs(seen.approximate["y"] - seen.ground.exact["y"]).max()
-        assert (away < 0.1 * seen.ground.exact["y"].max()) == is_near
+        q, p = drawn_of(moment(frame_of("bimodal1d", iterations=iterations)), "approximate", "exact")
+        assert (np.abs(q["y"] - p["y"]).max() < 0.1 * p["y"].max()) == is_near
 
 
 def test_two_columns_are_dots_and_classes_have_a_line_between_them():
     seen = moment(frame_of("gaussian", batch_size=5))
-    assert len(seen.ground.dots["x"]) == 20 and len(seen.dots["x"]) == 5 and not len(seen.bars["top"])
-    assert len(seen.approximate["x"]) > 50
+    every, lit, line, bars = drawn_of(seen, "data dots", "batch dots", "approximate", "batch")
+    assert len(every["x"]) == 20 and len(lit["x"]) == 5 and len(line["x"]) > 50 and not len(bars["top"])
     frame = frame_of("logistic")
-    target, inputs = frame.target, finite(moment(frame).ground.exact).astype(float)
+    target, inputs = frame.target, finite(*drawn_of(moment(frame), "exact")).astype(float)
     draws = target.reference().sample(np.random.default_rng(0), 300)
     assert_allclose(target.row_mean(draws, target.rows_at(inputs)).mean(axis=0), 0.5, atol=0.02)
 
@@ -309,9 +313,9 @@ def test_reading_it_changes_no_run_and_a_persons_table_is_drawn_by_its_feature()
     x = np.linspace(0, 4, 40)
     table = hold("line.csv", ["x", "y"], np.column_stack([x, 1 + 2 * x]))
     target = make_target("linear", data=table.pin, num_data=40, dim=2, sigma_y=0.1, prior_sd=10.0)
-    ground = ground_of(target)
-    assert_allclose(ground.dots["x"], x, rtol=1e-6)
-    assert_allclose(ground.exact["y"], 1 + 2 * ground.exact["x"], atol=0.2)
+    dots, line = drawn_of(ground_of(target), "data dots", "exact")
+    assert_allclose(dots["x"], x, rtol=1e-6)
+    assert_allclose(line["y"], 1 + 2 * line["x"], atol=0.2)
 
 
 def farthest(one, other):

@@ -14,7 +14,7 @@ from pmdviz.methods.base import checked_gradient
 from pmdviz.methods.stein import forces, squared_width
 from pmdviz.scenes import geometry as steps
 from pmdviz.scenes.columns import LONGEST, OF_GAUSSIANS, OF_STEP, OF_TRAIL, TRAIL, path_columns, path_words
-from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside
+from pmdviz.scenes.inside import NO_TERMS, POINTS, START, THIS_STEP, filled, inside, payload
 from pmdviz.scenes.stage import SCENES, SceneChoice
 from tests.support.tables import looped
 
@@ -233,7 +233,7 @@ def stepped(target, method, steps, **knobs):
 
 def told(*args, **knobs):
     before, after, scene, pair = stepped(*args, **knobs)
-    return before, after, inside(before, after, scene, pair, 150).told
+    return before, after, inside(before, after, scene, pair, 150)
 
 
 @looped("target, method, knobs", STEPS)
@@ -259,7 +259,7 @@ def test_parents_and_their_children_are_those_of_the_redraw():
     before = session.frame
     while not (after := session.advance(1)).info.rejuvenated:
         before = after
-    found = inside(before, after, *SceneChoice().of(session.target, session.method), 150).told
+    found = inside(before, after, *SceneChoice().of(session.target, session.method), 150)
     dots, parents = found["dots"], after.info.parents
     rows, counts = dots["row"].astype(int), np.bincount(parents, minlength=len(before.particles))
     np.testing.assert_array_equal(dots["parent"], parents[rows])
@@ -290,7 +290,7 @@ def test_the_batch_is_the_one_of_the_step_and_the_heaviest_particle_is_told():
     assert found["size"] == SMALL["num_particles"]
     assert found["pictures"][1] == {"title": "Kept", "sentence": "Particles kept: this step redraws none."}
     before, after, scene, pair = stepped("mixture", "pmd", 3, **SMALL)
-    found = inside(before, after, scene, pair).told["lines"]["before"]
+    found = inside(before, after, scene, pair)["lines"]["before"]
     whole = scene.columns(before, pair).approximate
     assert set(found["x"][~np.isnan(found["x"])]) <= set(whole["x"])
     assert np.isnan(found["x"]).sum() == np.isnan(whole["x"]).sum() and len(found["x"]) < POINTS + 200
@@ -304,10 +304,10 @@ def test_what_cannot_be_placed_or_has_no_terms_is_said():
     np.testing.assert_allclose(sum(term["values"][0] for term in spins["terms"]), spins["total"][0], atol=1e-4)
     session = Session(Recipe("mixture", "pmd", **SMALL))
     scene, pair = SceneChoice().of(session.target, session.method)
-    assert inside(session.frame, session.frame, scene, pair).payload() == {"iteration": 0, "note": START}
+    assert payload(inside(session.frame, session.frame, scene, pair)) == {"iteration": 0, "note": START}
     before, after = session.frame, session.advance(1).without_caches()
-    assert inside(before, after, scene, pair).told["note"] == THIS_STEP
-    assert inside(*stepped("mixture", "gibbs", 2)).told["note"] == NO_TERMS
+    assert inside(before, after, scene, pair)["note"] == THIS_STEP
+    assert inside(*stepped("mixture", "gibbs", 2))["note"] == NO_TERMS
 
 
 @looped(

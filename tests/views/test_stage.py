@@ -18,7 +18,7 @@ from pmdviz.pictures import nice, tick_words, ticks
 from pmdviz.scenes import style
 from pmdviz.scenes import trace_columns as columns
 from pmdviz.scenes.columns import Tiling, placed
-from pmdviz.scenes.data_columns import data_picture, moment
+from pmdviz.scenes.data_columns import moment
 from pmdviz.scenes.geometry import Geometry, GeometryKnobs, density_picture, kl_picture, triangle_picture
 from pmdviz.scenes.race import cut, difference_of, difference_picture, race_traces_picture
 from pmdviz.scenes.stage import SCENES, stage_picture
@@ -268,7 +268,7 @@ def traces():
         floors = {"floor_tv": 0.05, "floor_kl": 0.02}
         axes = traces_axes(session.history.columns, GROUPS[group], "visited", floors)
         yield run_traces(session.history.columns, GROUPS[group], "visited", axes, floors, marks)
-    yield data_picture(moment(session.frame))
+    yield moment(session.frame)
 
 
 def races():

@@ -23,9 +23,10 @@ from pmdviz.lab.loop.past import GhostMoment, Past
 from pmdviz.lab.loop.recorded import NeedsKernels, RecordedSession, is_same
 from pmdviz.lab.loop.task import Again
 from pmdviz.lessons.words import diagnosis_of
+from pmdviz.pictures import Picture
 from pmdviz.scenes import data_columns
 from pmdviz.scenes.columns import MAX_DRAWN, StageColumns
-from pmdviz.scenes.inside import inside
+from pmdviz.scenes.inside import inside, payload
 from pmdviz.scenes.stage import Pair, Scene, SceneChoice
 from pmdviz.scenes.trace_columns import GROUPS, Mark, TracePoints, columns_due, first_group
 
@@ -62,7 +63,7 @@ class InsideWatch:
             return ""
         before, after = self._step(session)
         drawn = columns if after is session.frame else None
-        text = json.dumps(inside(before, after, scene, pair, columns=drawn).payload(), separators=(",", ":"))
+        text = json.dumps(payload(inside(before, after, scene, pair, columns=drawn)), separators=(",", ":"))
         now = time.monotonic()
         self._due = now + max(INSIDE_S, INSIDE_REST * (now - began))
         return text
@@ -102,7 +103,7 @@ class Snapshot(NamedTuple):
     done: bool
     ended: str  # why the method has no next step, in words; "" while it has
     step_seconds: float  # of the slowest of the last iterations
-    data: data_columns.DataMoment | None = None  # where the picture of the data is looked at
+    data: Picture | None = None  # where the picture of the data is looked at
     origins: np.ndarray | None = None  # of the dots, see `glide.origins`; None where they cannot be followed
     preset: str = ""  # name of the preset that the run began with, although its knobs may have been turned since
     last: int = 0  # the iteration that the run has come to; the frame may be one before it

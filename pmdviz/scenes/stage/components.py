@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from functools import partial
-from typing import Any, NamedTuple
+from functools import lru_cache, partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from pmdviz.engine.session import Session
 from pmdviz.methods import Method
 from pmdviz.methods.stein.black_box_is import BlackBoxIS
 from pmdviz.methods.stein.steinis import SteinIS
+from pmdviz.methods.step import MethodKnobs
 from pmdviz.metrics.distances import once
 from pmdviz.scenes import columns as col
 from pmdviz.scenes.stage import SCENES, Pair, posterior, square
@@ -51,10 +52,6 @@ class ComponentsScene(OverPosterior):
         own = type(method).components is not Method.components
         return own and "reals" in target.offers and target.dim > 1
 
-    def words(self, method: Method | None = None) -> dict[str, str]:
-        """The dots are called as in the picture of the posterior."""
-        return {**self.legend, "particles": SCENES["posterior"].words(method)["particles"]}
-
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Ellipses and shares, dots, and the exact posterior's regions."""
         target, m = frame.target, len(frame.weights)
@@ -63,7 +60,7 @@ class ComponentsScene(OverPosterior):
         mixture = frame.method.components(frame.state, frame.knobs, target)
         rows = np.argsort(-mixture.weights, kind="stable")[:MOST]
         return col.StageColumns(
-            exact=posterior.exact_lines(target, pair)[0],
+            exact=posterior.exact_regions(target, pair)[0],
             particles=dots,
             drawn=len(dots["x"]),
             num_particles=m,
@@ -122,10 +119,6 @@ class FollowersScene(OverPosterior):
     def applies(self, target: Target, method: Method) -> bool:
         """To methods with leaders."""
         return "reals" in target.offers and isinstance(method, SteinIS)
-
-    def words(self, method: Method | None = None) -> dict[str, str]:
-        """With the force of the leaders."""
-        return {**self.legend, "paths": col.path_words(method) if method is not None else self.legend["paths"]}
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture, with dots and cells of its own."""
@@ -340,8 +333,9 @@ class Runs(NamedTuple):
     sessions: list[Session]
 
 
-_kept: dict[Any, Runs] = {}
-_lock = threading.Lock()
+@lru_cache(KEPT)
+def _runs_of(target: str, method: str, knobs: MethodKnobs, budget: int | None, unit: str) -> Runs:
+    return Runs(threading.Lock(), [])
 
 
 class MeanOfRunsScene(DifferenceScene):
@@ -374,11 +368,7 @@ def frames_of(frame: Frame) -> list[Frame]:
     """The frames of all runs at the iteration of `frame`; a run whose budget ends before is at its end."""
     budget = {"budget": frame.budget, "budget_unit": frame.budget_unit}
     start = partial(Recipe, frame.target, frame.method.name, **budget, **frame.knobs.as_dict())
-    key = frame.target.key, frame.method.name, frame.knobs, *budget.values()
-    with _lock:
-        _kept[key] = found = _kept.pop(key, None) or Runs(threading.Lock(), [])
-        for old in [*_kept][:-KEPT]:
-            del _kept[old]
+    found = _runs_of(frame.target.key, frame.method.name, frame.knobs, *budget.values())
     with found.turn:
         if not found.sessions:
             found.sessions.extend(Session(start(seed=seed), EVERY, MEMORY) for seed in range(RUNS))

@@ -53,14 +53,17 @@ class LatticeScene(Scene):
         return col.StageColumns(means[1] if means[1:] else col.EMPTY_LINE, means[0], image=col.Image.of_cells(drawn))
 
 
-def mosaic(images: Sequence[np.ndarray], across: int) -> np.ndarray:
-    """Images row by row, the first on top, so many in a row with a gap of NaN between two; row 0 is at the bottom."""
+def mosaic(images: Sequence[np.ndarray], across: int, gap: int = GAP, under: int = GAP, foot: int = 0) -> np.ndarray:
+    """Images row by row, the first on top, so many in a row; row 0 is at the bottom.
+
+    NaN is in the gaps between two of them, `gap` cells across and `under` upwards, and in `foot` cells below them all.
+    """
     rows, columns = images[0].shape
     down = -(-len(images) // across)
-    cells = np.full((down, rows + GAP, across, columns + GAP), np.nan, np.float32)
+    cells = np.full((down, rows + under, across, columns + gap), np.nan, np.float32)
     for k, image in enumerate(images):
         cells[k // across, :rows, k % across, :columns] = image
-    return cells.reshape(down * (rows + GAP), -1)[:-GAP, :-GAP][::-1].copy()
+    return cells.reshape(down * (rows + under), -1)[: foot - under or None, :-gap][::-1].copy()
 
 
 def shape_of(target: Target) -> tuple[int, int]:
@@ -122,12 +125,10 @@ class LatticeStripScene(Scene):
         drawn[-len(strip) :] = strip
         reference = target.reference()
         means = [frame.density.mean] + ([reference.mean] if reference is not None else [])
-        frames = []
-        for place, mean in enumerate(means):
-            left = place * LARGER * (columns + GAP)
-            frames.append(framed(left, left + LARGER * columns, LARGER * rows))
-            large = cells(target, mean).repeat(LARGER, axis=0).repeat(LARGER, axis=1)
-            drawn[: len(large), left : left + LARGER * columns] = large[::-1]
+        below = mosaic([cells(target, mean) for mean in means], len(means)).repeat(LARGER, 0).repeat(LARGER, 1)
+        drawn[: len(below), : below.shape[1]] = below
+        lefts = [place * LARGER * (columns + GAP) for place in range(len(means))]
+        frames = [framed(left, left + LARGER * columns, LARGER * rows) for left in lefts]
         exact = col.joined(frames[1:]) if frames[1:] else col.EMPTY_LINE
         return col.StageColumns(exact, frames[0], image=col.Image.of_cells(drawn))
 
@@ -344,11 +345,10 @@ def _table(target: Target, theta: np.ndarray) -> np.ndarray:
 
 def _said(frame: Frame, shape: tuple[int, int]) -> col.Words:
     """Over the upper half how many held-out rows all nets together tell right, over the lower one how many one does."""
-    rows, columns = shape
-    y = np.array([rows, 0.5 * (rows - BETWEEN)], np.float32) + np.float32(ABOVE)
-    told = frame.metrics
-    text = f"together {told['accuracy']:.1%} right", f"each alone {told['single_accuracy']:.1%}"
-    return col.Words(np.full(2, 0.5 * columns, np.float32), y, text)
+    (rows, columns), told = shape, frame.metrics
+    above = rows + ABOVE, f"together {told['accuracy']:.1%} right"
+    below = 0.5 * (rows - BETWEEN) + ABOVE, f"each alone {told['single_accuracy']:.1%}"
+    return col.Words.at(*((0.5 * columns, *said) for said in (above, below)))
 
 
 # Topics of a text or of images, how much of each a document has, and images of which pixels were observed.
@@ -439,16 +439,11 @@ def _corner(target: Target, number: int) -> tuple[int, int]:
 
 def _tiles(target: Target, topics: np.ndarray, document: np.ndarray) -> np.ndarray:
     """Cells of all tiles from the bottom: a topic's above neutral, the document's below."""
-    tall, wide = _tile(target)
-    cells = np.full(_size_in_cells(target), np.nan, np.float32)
+    (tall, wide), (_, columns, gap) = _tile(target), _layout(target)
     shown = [FAINT + (NEUTRAL - FAINT) * counts / counts.max() for counts in (*topics.T, document)]
     tiles = [NEUTRAL + topic for topic in shown[:-1]] + [NEUTRAL - shown[-1]]
-    for number, values in enumerate(tiles):
-        bottom, left = _corner(target, number)
-        padded = np.full(tall * wide, np.nan, np.float32)
-        padded[: len(values)] = values
-        cells[bottom : bottom + tall, left : left + wide] = padded.reshape(tall, wide)[::-1]
-    return cells
+    padded = [np.append(values, np.full(tall * wide - len(values), np.nan)) for values in tiles]
+    return mosaic([values.reshape(tall, wide) for values in padded], columns, gap, 2 * gap, 2 * gap)
 
 
 def _lines(target: Target, shares: np.ndarray) -> dict[str, np.ndarray]:

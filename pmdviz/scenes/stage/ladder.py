@@ -263,10 +263,6 @@ class SurrogateScene(posterior.OverPosterior):
         """To methods with a surrogate."""
         return "reals" in target.offers and isinstance(method, GFSVGD)
 
-    def words(self, method: Method | None = None) -> dict[str, str]:
-        """With the two parts of the force."""
-        return {**self.legend, "paths": col.path_words(method) if method is not None else self.legend["paths"]}
-
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """The posterior's picture, with the surrogate instead of the approximation."""
         drawn = SCENES["posterior"].columns(frame, pair, limit)
@@ -297,7 +293,7 @@ def _surrogate(frame: Frame, pair: Pair) -> col.Columns:
     if np.ptp(logs) == 0:
         return col.EMPTY_LINE
     density = normalised(logs, grid)
-    _, tops = posterior.exact_lines(target, pair)  # the heights that the strips are drawn to
+    _, tops, _ = posterior.exact_regions(target, pair)  # the heights that the strips are drawn to
     return posterior.lines_with_strips(grid.axes, density, target, pair, tops)[0]
 
 

@@ -155,36 +155,28 @@ def _rows(target: Target) -> int:
 
 Tops = tuple[float, float]  # the highest marginal densities of the exact posterior
 Drawn = tuple[col.Columns, Tops | None]
-
-NOTHING: Drawn = (col.EMPTY_LINE, None)
-
-
-def _exact_on_grid(target: Target, pair: Pair) -> tuple[Grid, np.ndarray] | None:
-    """Grid and values of the exact posterior; of many coordinates of a pair."""
-    if target.dim > 2:
-        found = reference_marginal(target, pair)
-        return None if found is None else (found.grid, found.values)
-    return None if target.exact is None else exact_picture(target.exact, target.view_box)
+Exact = tuple[col.Columns, Tops | None, col.Columns]
 
 
-def exact_lines(target: Target, pair: Pair) -> Drawn:
-    """The exact posterior's regions or curve, and how high its marginals are; the SAME arrays at every frame."""
+def exact_regions(target: Target, pair: Pair) -> Exact:
+    """The exact posterior's regions or curve, how high its marginals are, and the areas to be filled.
 
-    def made() -> Drawn:
-        found, seen = _exact_on_grid(target, pair), pair if target.dim > 2 else (0, 1)
-        return NOTHING if found is None else lines_with_strips(found[0].axes, found[1], target, seen)
+    It is on the coarsest grid that resolves it, or of many coordinates the marginal of a pair. The SAME arrays at every
+    frame; empty ones where it is not known.
+    """
+    seen = pair if target.dim > 2 else (0, 1)
 
-    return once(target, ("exact lines", *pair), made)
+    def made() -> Exact:
+        if target.dim > 2:
+            found = reference_marginal(target, pair)
+            grid, values = (found.grid, found.values) if found is not None else (None, None)
+        else:
+            grid, values = exact_picture(target.exact, target.view_box) if target.exact is not None else (None, None)
+        if grid is None or values is None:
+            return col.EMPTY_LINE, None, col.EMPTY_AREAS
+        return *lines_with_strips(grid.axes, values, target, seen), col.region_areas(grid.axes, values)
 
-
-def exact_areas(target: Target, pair: Pair) -> col.Columns:
-    """The same to be filled."""
-
-    def made() -> col.Columns:
-        found = _exact_on_grid(target, pair)
-        return col.EMPTY_AREAS if found is None else col.region_areas(found[0].axes, found[1])
-
-    return once(target, ("exact areas", *pair), made)
+    return once(target, ("exact regions", *seen), made)
 
 
 def lines_with_strips(
@@ -219,6 +211,14 @@ class OverPosterior(Scene):
     pairs = True
     seen = staticmethod(col.with_strips)  # of the square: with room for the marginals
 
+    def words(self, method: Method | None = None) -> dict[str, str]:
+        """Dots and paths without words of the scene's own are called as the method has them; none where it has none."""
+        if method is None:
+            return dict(self.legend)
+        own = {"particles": DOTS.get(method.family, "particles"), "paths": col.path_words(method)}
+        found = {name: own.get(name, said) if said == name else said for name, said in self.legend.items()}
+        return {name: words for name, words in found.items() if words}
+
     def axes(self, target: Target, pair: Pair, top: float) -> tuple[Axis, Axis]:
         """The target's box, of equal aspect, and the strips; of a curve as high as the exact density."""
         names = target.parameter_names
@@ -248,56 +248,37 @@ class PosteriorScene(OverPosterior):
         return "reals" in target.offers
 
     def words(self, method: Method | None = None) -> dict[str, str]:
-        """The dots and the paths are called as the method's family has them."""
-        if method is None:
-            return dict(self.legend)
-        own = {"particles": DOTS.get(method.family, "particles"), "paths": col.path_words(method)}
-        newest = {"others": "newest draw"} if method.family == "chain" else {}
-        return {name: word for name, word in {**self.legend, **own, **newest}.items() if word}
+        """With the newest draw of a chain."""
+        newest = {"others": "newest draw"} if method is not None and method.family == "chain" else {}
+        return {**super().words(method), **newest}
 
     def columns(self, frame: Frame, pair: Pair, limit: int = col.MAX_DRAWN) -> col.StageColumns:
         """Contours of each density's own mass, and dots."""
-        target = frame.target
-        drawn = _of_a_pair(frame, pair, limit) if target.dim > 2 else _of_all(frame, limit)
-        if target.dim == 1:
-            return drawn._replace(prior=prior_lines(target, (0,)))
-        (left, right), _ = square(target.view_box, pair)
-        paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
-        return drawn._replace(prior=prior_lines(target, pair), paths=paths, others=others)
-
-
-def _of_all(frame: Frame, limit: int) -> col.StageColumns:
-    """One coordinate, or two."""
-    picture, weights, target = frame.grid, frame.weights, frame.target
-    rows = col.drawn_rows(weights, limit)
-    points = frame.particles[rows]
-    top = np.nan
-    if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
-        top = float(np.max(picture.q if picture.p is None else picture.p))
-    high = _heights(points, rows, top if np.isfinite(top) else 1.0)
-    particles = col.weighted_dots(points[:, 0], high, weights, rows, LARGEST[frame.method.family])
-    particles["log_density"] = _log_density(picture, points)
-    drawn = col.StageColumns(particles=particles, drawn=len(rows), num_particles=len(weights), top=top)
-    if picture is None:
-        return drawn
-    exact, tops = exact_lines(target, (0, 1))
-    approximate, _ = lines_with_strips(picture.grid.axes, picture.q, target, (0, 1), tops, col.OUTLINE)
-    heat = target.dim == 2 and frame.method.family != "particles"
-    image = col.heat_image(picture.q, picture.grid.box) if heat else None
-    areas = exact_areas(target, (0, 1))
-    return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
-
-
-def _of_a_pair(frame: Frame, pair: Pair, limit: int) -> col.StageColumns:
-    """The marginals of two coordinates of many."""
-    target, m = frame.target, len(frame.weights)
-    dots = col.dot_columns(frame, pair, limit, LARGEST[frame.method.family])
-    exact, tops = exact_lines(target, pair)
-    found = approximate_marginal(frame.density, pair, target.view_box)
-    approximate, _ = lines_with_strips(found.grid.axes, found.values, target, pair, tops, col.OUTLINE)
-    image = col.heat_image(found.values, found.grid.box) if frame.method.family != "particles" else None
-    areas = exact_areas(target, pair)
-    return col.StageColumns(exact, approximate, dots, len(dots["x"]), m, image=image, areas=areas)
+        target, picture, top = frame.target, frame.grid, np.nan
+        rows, seen = col.drawn_rows(frame.weights, limit), pair if target.dim > 2 else (0, 1)
+        points, family = frame.particles[rows], frame.method.family
+        if target.dim == 1 and picture is not None:  # the exact posterior's peak: fixed while the approximation moves
+            top = float(np.max(picture.q if picture.p is None else picture.p))
+        high = points[:, seen[1]] if target.dim > 1 else _rug(rows, top if np.isfinite(top) else 1.0)
+        dots = col.weighted_dots(points[:, seen[0]], high, frame.weights, rows, LARGEST[family])
+        dots["log_density"] = _log_density(picture, points)
+        drawn = col.StageColumns(particles=dots, drawn=len(rows), num_particles=len(frame.weights), top=top)
+        drawn = drawn._replace(prior=prior_lines(target, pair if target.dim > 1 else (0,)))
+        if target.dim > 1:
+            (left, right), _ = square(target.view_box, pair)
+            paths, others = col.path_columns(frame, pair, right - left), col.newest_draws(frame, pair)
+            drawn = drawn._replace(paths=paths, others=others)
+        if target.dim > 2:
+            found = approximate_marginal(frame.density, pair, target.view_box)
+            grid, q = found.grid, found.values
+        elif picture is not None:
+            grid, q = picture.grid, picture.q
+        else:
+            return drawn
+        exact, tops, areas = exact_regions(target, pair)
+        approximate, _ = lines_with_strips(grid.axes, q, target, seen, tops, col.OUTLINE)
+        image = col.heat_image(q, grid.box) if target.dim > 1 and family != "particles" else None
+        return drawn._replace(exact=exact, approximate=approximate, image=image, areas=areas)
 
 
 def _interpolated(axes: tuple[np.ndarray, ...], values: np.ndarray, points: np.ndarray) -> np.ndarray:
@@ -320,10 +301,8 @@ def _log_density(picture: Any, points: np.ndarray) -> np.ndarray:
         return np.log(_interpolated(picture.grid.axes, picture.q, points)).astype(np.float32)
 
 
-def _heights(points: np.ndarray, rows: np.ndarray, top: float) -> np.ndarray:
-    """Second coordinate of the dots: theta2, or in one dimension a rug below the curves (spread by the row)."""
-    if points.shape[1] > 1:
-        return points[:, 1].astype(np.float32)
+def _rug(rows: np.ndarray, top: float) -> np.ndarray:
+    """Second coordinate of dots below the curves of one dimension, spread by the row."""
     return (-top * (0.02 + 0.06 * ((rows * col.GOLDEN) % 1.0))).astype(np.float32)
 
 
@@ -353,7 +332,7 @@ class DifferenceScene(OverPosterior):
         picture = frame.grid
         if picture is None or picture.p is None:
             return col.StageColumns()
-        exact, _ = exact_lines(frame.target, pair)
+        exact, *_ = exact_regions(frame.target, pair)
         image, top = _image(picture)
         lines = col.region_lines(picture.grid.axes, picture.q)
         return col.StageColumns(exact, lines, top=top, image=image)
