@@ -295,7 +295,7 @@ def try_arguments(words: list[str]) -> Ending:
     said = io.StringIO()
     try:
         with contextlib.ExitStack() as stack:
-            for place in ("pmdviz.api.run", "pmdviz.experiments.sweep.sweep", "pmdviz.experiments.race.race"):
+            for place in ("pmdviz.api.run", "pmdviz.experiments.sweep.sweep", "pmdviz.api.race"):
                 stack.enter_context(mock.patch(place, side_effect=SystemExit))
             stack.enter_context(_deep_folder())
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))
