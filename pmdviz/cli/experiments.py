@@ -78,7 +78,7 @@ def race(options: argparse.Namespace) -> None:
     recipe = _given_race(options)
     _check_files(options.export, recipe)
     start = time.perf_counter()
-    result = api.race(recipe, progress=of_run.share_bar())
+    result = api.race(recipe, progress=of_run.share_bar)
     seconds = time.perf_counter() - start
     of_run.end_bar()
     if options.json is not None:

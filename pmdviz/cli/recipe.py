@@ -133,26 +133,24 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 _drawn = 0.0  # when a bar was
 
 
-def bar(read: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
-    """A function that draws the share and the words which `read` makes of its arguments; None without a terminal."""
-    return (lambda *told: draw_bar(*read(*told))) if sys.stderr.isatty() else None
-
-
 def run_bar() -> Callable[[Any], None] | None:
-    """What shows the progress of a run."""
+    """What shows the progress of a run; None without a terminal, because a run is faster when no step is shown."""
     from pmdviz.scenes.words import observations_used
 
-    return bar(lambda session: (session.frame.spent / session.recipe.budget, observations_used(session.frame)))
+    def show(session: Any) -> None:
+        draw_bar(session.frame.spent / session.recipe.budget, observations_used(session.frame))
+
+    return show if sys.stderr.isatty() else None
 
 
-def share_bar() -> Callable[[float, str], None] | None:
-    """What shows the share that is done, and words."""
-    return bar(lambda share, words: (share, f"{words:<60}"))
+def share_bar(share: float, words: str) -> None:
+    """Show the share that is done, and words."""
+    draw_bar(share, f"{words:<60}")
 
 
-def counted_bar(what: str) -> Callable[[int, int], None] | None:
+def counted_bar(what: str) -> Callable[[int, int], None]:
     """What shows how many of something are done."""
-    return bar(lambda done, total: (done / total, f"{done:,} of {total:,} {what}      "))
+    return lambda done, total: draw_bar(done / total, f"{done:,} of {total:,} {what}      ")
 
 
 def end_bar() -> None:
@@ -162,10 +160,10 @@ def end_bar() -> None:
 
 
 def draw_bar(share: float, words: str) -> None:
-    """A bar on the terminal's standard error, at most ten times per second; the last one always."""
+    """A bar on standard error where that is a terminal, at most ten times per second; the last one always."""
     global _drawn
     now = time.monotonic()
-    if now - _drawn < 0.1 and share < 1:
+    if not sys.stderr.isatty() or (now - _drawn < 0.1 and share < 1):
         return
     _drawn = now
     done = "█" * round(min(1.0, share) * BAR_WIDTH)
@@ -259,14 +257,13 @@ def export(options: argparse.Namespace) -> None:
         traced(recipe, look.traces)
         if look.table == "histories" and not recipe.points:
             recipe = replace(recipe, points=POINTS)
-        made = api.race(recipe, progress=share_bar())
+        made = api.race(recipe, progress=share_bar)
     write(made, options.out, sys.stdout, given)
 
 
 def write(made: Any, out: str, say: Any, given: Mapping[str, Any]) -> None:
     """Write a run or a race to a file, with a bar on a terminal, and say its size."""
-    frames = counted_bar("frames")
-    path = made.export(out, **given, **({"progress": frames} if frames else {}))
+    path = made.export(out, **given, progress=counted_bar("frames"))
     end_bar()
     print(f"{path}: {_size(path)}", file=say)
 

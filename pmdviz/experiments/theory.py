@@ -285,23 +285,18 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [Chart(series, varied.axis, words, slopes=self.guides(knobs), title=title)]
 
     def guides(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
-        """Words and slope of each bound that holds for all that is varied."""
-        whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
-        return merged(whole, dimension(knobs)) if whole else []
+        """A guide line for each slope of bounds that hold for all that is varied, with the theorems that print it."""
+        names: dict[float, list[str]] = {}
+        for rate in self.bounds(knobs):
+            if rate.holds(VARIED[knobs.varied].letters):
+                names.setdefault(rate.exponent(SMOOTHNESS, dimension(knobs)), []).append(rate.theorem)
+        printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
+        return [(f"{theorems} as printed: slope {slope:.2f}".replace("-", "−"), slope) for theorems, slope in printed]
 
     def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[Array, Array]:
         """The varied quantity and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
-
-
-def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
-    """A guide line for each slope, with the theorems that print it."""
-    names: dict[float, list[str]] = {}
-    for rate in bounds:
-        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
-    printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
-    return [(f"{theorems} as printed: slope {slope:.2f}".replace("-", "−"), slope) for theorems, slope in printed]
 
 
 def dimension(knobs: ConvergenceKnobs) -> int:

@@ -179,9 +179,9 @@ def _parquet(rows: list[Row], kinds: Kinds) -> bytes:
     import pyarrow.parquet as parquet
 
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
-    columns = {name: pa.array([row[name] for row in rows], arrow[kind]) for name, kind in kinds.items()}
+    schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
     out = io.BytesIO()
-    parquet.write_table(pa.table(columns), out)
+    parquet.write_table(pa.Table.from_pylist(rows, schema), out)
     return out.getvalue()
 
 

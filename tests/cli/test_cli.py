@@ -143,7 +143,7 @@ def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, t
     assert status == 0 and ".gif" in out and ".parquet" in out
     assert all(f"--{name.replace('_', '-')}" in out for name in (SIZE, LAYER_LIST, *Look.specs()))
     seen = {}
-    monkeypatch.setattr(Run, "export", lambda self, path, **options: seen.update(options) or __file__)
+    monkeypatch.setattr(Run, "export", lambda self, path, progress, **options: seen.update(options) or __file__)
     monkeypatch.setattr(sys.modules["pmdviz.cli.recipe"], "_size", lambda path: "")
     words = "--width 320 --height 180 --fps 7 --frames 3 --theme dark --no-exact --transparent --large-type"
     words += " --approximate --no-particles --traces ess --clock seconds"
