@@ -331,7 +331,7 @@ def write_plain(path):
 
 
 def write_table(path):
-    with workers.Table(path, {"m": int}) as table:
+    with workers.table_at(path, {"m": int}) as table:
         table.add(ROW)
 
 

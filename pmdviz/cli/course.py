@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import base64
 import copy
-import json
 import re
 import tempfile
 import zlib
@@ -133,24 +132,7 @@ def written(notebook: Any) -> str:
 
 CELL_S = 120  # nothing is timed: a cell that hangs ends the run
 KEY = "instructor-key.md"
-TOLD = """
-import json as _json
-_j = {name}.judgement
-print(_json.dumps({{"text": {name}.text, "unit": {name}.unit, "choices": {name}.choices, "right": _j.right,
-    "tolerance": _j.tolerance, "absolute": _j.absolute, "texts": {{**_j.texts}}}}))
-"""
-CHECKED = """
-import json as _json
-_c = Out[max(Out)]
-print(_json.dumps({"words": _c.words, "wanted": _said(_c.wanted), "slips": [[_said(v), w] for v, w in _c.slips]}))
-"""
-SAID = """
-def _said(value):
-    import numpy as np
-    if callable(value):
-        return "a function"
-    return ", ".join(f"{each:.4g}" for each in np.asarray(value, dtype=float).flat[:8])
-"""
+TOLD = "from pmdviz.cli import course as _course\nprint(_course.{})"
 INTRODUCTION = """# The course: key for instructors
 
 Each question of each notebook, the right answer, and the feedback for each answer, with the figures of a run. Students
@@ -177,9 +159,9 @@ def read(path: Path) -> Any:
 
 
 def answered(notebook: Any) -> Any:
-    """A copy with an answer after each question, and a solution held against its check; both tell what they hold."""
+    """A copy with an answer after each question, and a solution held against its check; both print their key."""
     made = copy.deepcopy(notebook)
-    made.cells, check = [_cell(made, SAID, "said")], None
+    made.cells, check = [], None
     cells = copy.deepcopy(notebook.cells)
     for cell, following in zip(cells, [*cells[1:], None], strict=True):
         made.cells.append(cell)
@@ -188,10 +170,10 @@ def answered(notebook: Any) -> Any:
             name = name_in(cell)
             made.cells.append(_cell(made, f"{name}.answer(next(iter({name}.choices), 1.0))", "answer"))
         elif kind == "verdict":
-            made.cells.append(_cell(made, TOLD.format(name=name), "told"))
+            made.cells.append(_cell(made, TOLD.format(f"key_of_question({name})"), "told"))
         elif kind == "check":
             check = cell
-            made.cells.append(_cell(made, CHECKED, "told-check"))
+            made.cells.append(_cell(made, TOLD.format("key_of_check(Out[max(Out)])"), "told-check"))
         elif kind == "solution" and check is not None and not (following and "solution" in tags(following)):
             made.cells.append(_cell(made, f"mine = solved\n{check.source}", "solved"))
             check = None
@@ -222,33 +204,42 @@ def section(notebook: Any, executed: Any) -> str:
         elif "figure" in kind:
             run.append(cell)
         elif "told" in kind:
-            parts += [_question(json.loads(printed(cell))), _figures(*run)]
+            parts += [printed(cell), _figures(*run)]
         elif "exercise" in kind:
             words = cell.source.split("<details>")[0].replace("## Exercise", "**Exercise")
             parts.append(re.sub(r"^(\*\*Exercise \d+)\s*", r"\1.** ", words).strip())
         elif "told-check" in kind:
-            parts.append(_check(json.loads(printed(cell))))
+            parts.append(printed(cell))
         elif "solution" in kind:
             parts.append(_figures(cell))
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def _question(told: dict[str, Any]) -> str:
-    if not told["choices"]:
-        near = f"{told['tolerance']:.0%}" if told["tolerance"] else f"{told['absolute']:g} {told['unit']}"
-        lines = [f"- right: **{told['right']:.4g}** {told['unit']}, give or take {near}".rstrip()]
-        lines += [f"- {side}: {words}" for side, words in told["texts"].items()]
+def key_of_question(question: Any) -> str:
+    """A question of a notebook whose verdict is given: the right answer, and the text for each answer."""
+    judged, choices = question.judgement, question.choices
+    if not choices:
+        near = f"{judged.tolerance:.0%}" if judged.tolerance else f"{judged.absolute:g} {question.unit}"
+        lines = [f"- right: **{judged.right:.4g}** {question.unit}, give or take {near}".rstrip()]
+        lines += [f"- {side}: {words}" for side, words in judged.texts.items()]
     else:
         lines = [
-            f"- **{letter}** ({'right' if letter == told['right'] else 'wrong'}), {words}: {told['texts'][letter]}"
-            for letter, words in told["choices"].items()
+            f"- **{letter}** ({'right' if letter == judged.right else 'wrong'}), {words}: {judged.texts[letter]}"
+            for letter, words in choices.items()
         ]
-    return "\n".join([f"**Question.** {told['text']}", "", *lines])
+    return "\n".join([f"**Question.** {question.text}", "", *lines])
 
 
-def _check(told: dict[str, Any]) -> str:
-    lines = [f"- `check` wants: {told['wanted']}"]
-    return "\n".join([*lines, *(f"- to {value} it says: {words}" for value, words in told["slips"])])
+def key_of_check(checked: Any) -> str:
+    """What a check wants, and what it says to known slips."""
+    lines = [f"- `check` wants: {_value_words(checked.wanted)}"]
+    return "\n".join([*lines, *(f"- to {_value_words(value)} it says: {words}" for value, words in checked.slips)])
+
+
+def _value_words(value: Any) -> str:
+    import numpy as np
+
+    return "a function" if callable(value) else ", ".join(f"{one:.4g}" for one in np.asarray(value, float).flat[:8])
 
 
 def _figures(*cells: Any) -> str:

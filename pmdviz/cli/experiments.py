@@ -11,7 +11,7 @@ from typing import Any
 
 from pmdviz.cli import recipe as of_run
 from pmdviz.errors import InputError
-from pmdviz.files import check_text_path, finite, write_json
+from pmdviz.files import finite, write_json
 from pmdviz.knobs import whole_number
 
 # `pmdviz race`: several methods, one budget, many seeds; films and tables of them.
@@ -72,14 +72,13 @@ def _given_race(options: argparse.Namespace) -> Any:
 
 def race(options: argparse.Namespace) -> None:
     """Run the race and say how it ended."""
+    from pmdviz import api
     from pmdviz.engine.recipe import versions
-    from pmdviz.experiments import race
 
     recipe = _given_race(options)
-    check_text_path(options.json)
     _check_files(options.export, recipe)
     start = time.perf_counter()
-    result = race.race(recipe, progress=of_run.share_bar())
+    result = api.race(recipe, progress=of_run.share_bar)
     seconds = time.perf_counter() - start
     of_run.end_bar()
     if options.json is not None:
@@ -152,7 +151,6 @@ def sweep(options: argparse.Namespace) -> int:
     from pmdviz.engine.recipe import versions
     from pmdviz.experiments import sweep
 
-    check_text_path(options.json)
     over, seeds = _over(options.over), _seeds(options.seeds)
     recipe, start = of_run.given_recipe(options), time.perf_counter()
     act = partial(sweep.sweep, recipe, over, seeds=seeds, error=options.error, together=options.together)
@@ -245,7 +243,6 @@ def experiment(options: argparse.Namespace) -> int:
     """Run the experiment; returns the exit status: 1 where a case could not be computed."""
     from pmdviz import api
 
-    check_text_path(options.json)
     knobs = of_run.pairs("--knob", options.knob)
     found = _measured(options, partial(api.experiment, options.name, insist=options.insist, **knobs), "cases")
     if options.json is not None:

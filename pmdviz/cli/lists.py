@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pmdviz.errors import InputError, check_known, words_of
-from pmdviz.files import check_text_path, write_json
+from pmdviz.files import write_json
 
 PARTS = {"targets": "options", "methods": "knobs", "experiments": "knobs"}  # where the rows of each table stand
 
@@ -229,7 +229,6 @@ def lessons_arguments(parser: argparse.ArgumentParser) -> None:
 def lessons(options: argparse.Namespace) -> int:
     """List or check them; returns the exit status: 1 where something is wrong with a lesson. Raises InputError."""
     check_known("subcommand of lessons:", [options.what], ACTS)
-    check_text_path(options.json)
     return ACTS[options.what](options)
 
 

@@ -13,6 +13,7 @@ import warnings
 from typing import Any, NamedTuple, NoReturn
 
 from pmdviz.errors import InputError, InputWarning, TargetError, shown, unknown, words_of
+from pmdviz.files import check_text_path
 from pmdviz.version import __version__
 
 
@@ -76,6 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
         warnings.formatwarning = _said
         _check_command(arguments)
         options = _parsed(parser_of(arguments[:1]), arguments)
+        check_text_path(getattr(options, "json", None))  # before the work is done
         status = options.act(options) or 0
         _flush()
         return status

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from pmdviz.errors import InputError, shown
-from pmdviz.files import check_text_path, finite, write_json
+from pmdviz.files import finite, write_json
 
 MAX_RECIPE_BYTES = 4_000_000
 BAR_WIDTH = 30
@@ -71,29 +71,31 @@ def race_in(plain: Any) -> Any:
     return plain if "pmdviz_race" in plain else plain.get("race")
 
 
-def given_recipe(options: argparse.Namespace, plain: Any = None) -> Any:
-    """The recipe of a file (`plain` is its content), or the one that the options describe. Raises InputError."""
+def given_recipe(options: argparse.Namespace, or_race: bool = False) -> Any:
+    """The recipe of a file, which with `or_race` may be a race's, or the one that the options describe.
+
+    Raises InputError.
+    """
     from pmdviz.engine.recipe import Recipe
 
     if options.recipe is None:
         knobs, target_options = pairs("--knob", options.knob), pairs("--target-option", options.target_option)
         made = Recipe.from_dict({**_parts(options), "knobs": knobs, "target_options": target_options})
         return made if options.budget is not None else made.limited(made.default_budget)
-    given_recipe_alone(options)
-    plain = read_plain(options.recipe) if plain is None else plain
+    if _parts(options) or options.knob or options.target_option:
+        words = "leave --target, --method, --knob, --seed, --budget, --budget-unit out"
+        raise InputError(f"a recipe file holds all of the run; {words}")
+    plain = read_plain(options.recipe)
+    if or_race and (race := race_in(plain)) is not None:
+        from pmdviz.experiments.race import RaceRecipe
+
+        return RaceRecipe.from_dict(race)
     return Recipe.from_dict(plain)
 
 
 def _parts(options: argparse.Namespace) -> dict[str, Any]:
     given = {name: getattr(options, name) for name in ("target", "method", "seed", "budget", "budget_unit")}
     return {name: value for name, value in given.items() if value is not None}
-
-
-def given_recipe_alone(options: argparse.Namespace) -> None:
-    """Raise InputError where options are given in addition to a recipe file."""
-    if _parts(options) or options.knob or options.target_option:
-        words = "leave --target, --method, --knob, --seed, --budget, --budget-unit out"
-        raise InputError(f"a recipe file holds all of the run; {words}")
 
 
 def _read(path: str) -> str | bytes:
@@ -131,26 +133,24 @@ def pairs(option: str, given: list[str]) -> dict[str, str]:
 _drawn = 0.0  # when a bar was
 
 
-def bar(read: Callable[..., tuple[float, str]]) -> Callable[..., None] | None:
-    """A function that draws the share and the words which `read` makes of its arguments; None without a terminal."""
-    return (lambda *told: draw_bar(*read(*told))) if sys.stderr.isatty() else None
-
-
 def run_bar() -> Callable[[Any], None] | None:
-    """What shows the progress of a run."""
+    """What shows the progress of a run; None without a terminal, because a run is faster when no step is shown."""
     from pmdviz.scenes.words import observations_used
 
-    return bar(lambda session: (session.frame.spent / session.recipe.budget, observations_used(session.frame)))
+    def show(session: Any) -> None:
+        draw_bar(session.frame.spent / session.recipe.budget, observations_used(session.frame))
+
+    return show if sys.stderr.isatty() else None
 
 
-def share_bar() -> Callable[[float, str], None] | None:
-    """What shows the share that is done, and words."""
-    return bar(lambda share, words: (share, f"{words:<60}"))
+def share_bar(share: float, words: str) -> None:
+    """Show the share that is done, and words."""
+    draw_bar(share, f"{words:<60}")
 
 
-def counted_bar(what: str) -> Callable[[int, int], None] | None:
+def counted_bar(what: str) -> Callable[[int, int], None]:
     """What shows how many of something are done."""
-    return bar(lambda done, total: (done / total, f"{done:,} of {total:,} {what}      "))
+    return lambda done, total: draw_bar(done / total, f"{done:,} of {total:,} {what}      ")
 
 
 def end_bar() -> None:
@@ -160,10 +160,10 @@ def end_bar() -> None:
 
 
 def draw_bar(share: float, words: str) -> None:
-    """A bar on the terminal's standard error, at most ten times per second; the last one always."""
+    """A bar on standard error where that is a terminal, at most ten times per second; the last one always."""
     global _drawn
     now = time.monotonic()
-    if now - _drawn < 0.1 and share < 1:
+    if not sys.stderr.isatty() or (now - _drawn < 0.1 and share < 1):
         return
     _drawn = now
     done = "█" * round(min(1.0, share) * BAR_WIDTH)
@@ -189,7 +189,6 @@ def run(options: argparse.Namespace) -> None:
     from pmdviz.metrics import perfect_draws
     from pmdviz.scenes.words import INDEPENDENT_DRAWS
 
-    check_text_path(options.json)
     recipe, start = given_recipe(options), time.perf_counter()
     every = None if options.metrics_every is None else checked_whole("--metrics-every", options.metrics_every, 1, 10**9)
     made = api.run(recipe, metrics_every=every, progress=run_bar(), floor=False)
@@ -242,41 +241,29 @@ def _help(spec: Any) -> str:
 
 def export(options: argparse.Namespace) -> None:
     """Check what can be checked, run the recipe or the race, write the file."""
+    from pmdviz import api
     from pmdviz.experiments.race import RaceRecipe
     from pmdviz.export import check
     from pmdviz.export.options import LAYER_LIST, SIZE, Look, RaceLook, traced
 
     found = {name: getattr(options, name) for name in (SIZE, LAYER_LIST, *Look.specs())}
-    given, plain = {name: value for name, value in found.items() if value is not None}, read_plain(options.recipe)
-    race = race_in(plain)
-    run = _run_of(options, plain) if race is None else _race_of(options, race)
-    _, look, _ = check(options.out, given, Look if race is None else RaceLook)
-    if race is not None:
-        traced(RaceRecipe.from_dict(race), look.traces)
-    write(run(), options.out, sys.stdout, given)
-
-
-def _run_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
-    from pmdviz import api
-
-    recipe = given_recipe(options, plain)
-    return lambda: api.run(recipe, progress=run_bar(), floor=False)
-
-
-def _race_of(options: argparse.Namespace, plain: Any) -> Callable[[], Any]:
-    from pmdviz.experiments import race
-
-    given_recipe_alone(options)
-    recipe = race.RaceRecipe.from_dict(plain)
-    if options.table == "histories" and not recipe.points:
-        recipe = replace(recipe, points=POINTS)
-    return lambda: race.race(recipe, progress=share_bar())
+    given = {name: value for name, value in found.items() if value is not None}
+    recipe = given_recipe(options, or_race=True)
+    of_race = isinstance(recipe, RaceRecipe)
+    _, look, _ = check(options.out, given, RaceLook if of_race else Look)
+    if not of_race:
+        made: Any = api.run(recipe, progress=run_bar(), floor=False)
+    else:
+        traced(recipe, look.traces)
+        if look.table == "histories" and not recipe.points:
+            recipe = replace(recipe, points=POINTS)
+        made = api.race(recipe, progress=share_bar)
+    write(made, options.out, sys.stdout, given)
 
 
 def write(made: Any, out: str, say: Any, given: Mapping[str, Any]) -> None:
     """Write a run or a race to a file, with a bar on a terminal, and say its size."""
-    frames = counted_bar("frames")
-    path = made.export(out, **given, **({"progress": frames} if frames else {}))
+    path = made.export(out, **given, progress=counted_bar("frames"))
     end_bar()
     print(f"{path}: {_size(path)}", file=say)
 

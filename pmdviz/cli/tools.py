@@ -129,10 +129,8 @@ def _write_players(names: Sequence[str], folder: Path) -> None:
     from pmdviz.presets import PRESETS
 
     folder.mkdir(parents=True, exist_ok=True)
-    bar = share_bar()
     for k, preset in enumerate(map(PRESETS.__getitem__, names)):
-        if bar:
-            bar(k / len(names), preset.title)
+        share_bar(k / len(names), preset.title)
         played: Any = run(preset.recipe)
         kind: dict[str, Any] = {"live": True} if runs_live(preset.recipe) else {"frames": FRAMES}
         played.export(folder / f"{preset.name}.html", **kind)
@@ -202,13 +200,13 @@ def site_arguments(parser: argparse.ArgumentParser) -> None:
 def site(options: argparse.Namespace) -> None:
     """Write both pages. Raises InputError for a folder that cannot be written."""
     folder = made_folder(options.folder)
-    for name, text in pages(share_bar()).items():
+    for name, text in pages(share_bar).items():
         put_text(folder / name, text)
     end_bar()
     print(f"the site is in {folder}; open {folder / LAB}")
 
 
-def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str]:
+def pages(progress: Callable[[float, str], None] = lambda share, words: None) -> dict[str, str]:
     """The pages by their file names. The runs of lessons are made, for the numbers in their answers."""
     from pmdviz.essay import build
     from pmdviz.essay.pictures import PICTURES
@@ -227,12 +225,10 @@ def pages(progress: Callable[[float, str], None] | None = None) -> dict[str, str
     runs |= {ESSAY_RUN.format(name): Shown(pictures[name], PICTURES[name].title) for name in sorted(framed)}
     live = [lesson for lesson in LESSONS.values() if lesson_is_live(lesson)]
     for k, lesson in enumerate(live):
-        if progress:
-            progress(k / len(live), lesson.title)
+        progress(k / len(live), lesson.title)
         lessons[lesson.name], own = lesson_value(lesson)
         runs |= own
-    if progress:
-        progress(1, "")
+    progress(1, "")
     return {LAB: page(runs, menu=menu, lessons=lessons), ESSAY: build.page(framed=framed)}
 
 

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from pmdviz import experiments
 from pmdviz.data.files import holds_images
 from pmdviz.errors import InputError, shown
-from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, mixtures
+from pmdviz.experiments import Case, Chart, Ellipses, Experiment, Group, Row, Series, Size, grouped, mixtures
 from pmdviz.experiments.mixtures import COMBINERS, MODELS, Fit, Machines, Mixture, combined, exact
 from pmdviz.experiments.sweep import fitted
 from pmdviz.kernels.checks import Array, Rng
@@ -465,11 +465,8 @@ def _slope(title: str, rows: Sequence[Row], column: str, rate: float) -> list[Ro
 def _means(title: str, rows: Sequence[Row], by: str, column: str) -> list[Row]:
     """Mean error, its standard error, and mean loss, at each value of the varied setting."""
     found = []
-    for level in sorted({row[by] for row in rows}):
-        errors, gaps = (
-            np.array([row[name] for row in rows if row[by] == level and np.isfinite(row[name])])
-            for name in (column, "gap")
-        )
+    for (level,), mine in sorted(grouped(rows, by).items()):
+        errors, gaps = (np.array([row[name] for row in mine if np.isfinite(row[name])]) for name in (column, "gap"))
         if len(errors):
             (error, spread), (gap, _) = map(experiments.mean_with_error, (errors, gaps))
             words = title if by == "num_draws" and not level else f"{title}, {LETTERS[by]} = {level:,}"

@@ -130,8 +130,7 @@ BINS = 40
 def power_curves(rates: Sequence[Row], varied: str, scenario: Scenario, alpha: float) -> Chart:
     """Rates of rejection with their intervals; `rates` is the summary."""
     series = []
-    for test in dict.fromkeys(rate["test"] for rate in rates):
-        mine = [rate for rate in rates if rate["test"] == test]
+    for (test,), mine in experiments.grouped(rates, "test").items():
         x, y, low, high = (np.array([rate[column] for rate in mine], float) for column in (varied, *RATE))
         series.append(experiments.Series(FIT_TESTS[test].title, x, y, low, high))
     by_size = varied == "num_points"

@@ -409,9 +409,7 @@ def assignment(costs: Array) -> Array:
             column = following
         while column:
             row_at[column], column = row_at[before[column]], before[column]
-    found = np.empty(c, int)
-    found[row_at[1:] - 1] = np.arange(c)
-    return found
+    return row_at[1:].argsort()
 
 
 # The models that machines can fit: mixtures of one or several Gaussians and of PPCAs.

@@ -285,23 +285,18 @@ class Convergence(Experiment[ConvergenceKnobs]):
         return [Chart(series, varied.axis, words, slopes=self.guides(knobs), title=title)]
 
     def guides(self, knobs: ConvergenceKnobs) -> list[tuple[str, float]]:
-        """Words and slope of each bound that holds for all that is varied."""
-        whole = [rate for rate in self.bounds(knobs) if rate.holds(VARIED[knobs.varied].letters)]
-        return merged(whole, dimension(knobs)) if whole else []
+        """A guide line for each slope of bounds that hold for all that is varied, with the theorems that print it."""
+        names: dict[float, list[str]] = {}
+        for rate in self.bounds(knobs):
+            if rate.holds(VARIED[knobs.varied].letters):
+                names.setdefault(rate.exponent(SMOOTHNESS, dimension(knobs)), []).append(rate.theorem)
+        printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
+        return [(f"{theorems} as printed: slope {slope:.2f}".replace("-", "−"), slope) for theorems, slope in printed]
 
     def points(self, rows: Sequence[Row], knobs: ConvergenceKnobs) -> tuple[Array, Array]:
         """The varied quantity and the error, (runs,) each."""
         column = VARIED[knobs.varied].column
         return np.array([row[column] for row in rows], float), np.array([row[knobs.error] for row in rows], float)
-
-
-def merged(bounds: list[Rate], dim: int) -> list[tuple[str, float]]:
-    """A guide line for each slope, with the theorems that print it."""
-    names: dict[float, list[str]] = {}
-    for rate in bounds:
-        names.setdefault(rate.exponent(SMOOTHNESS, dim), []).append(rate.theorem)
-    printed = [(", ".join(dict.fromkeys(found)), slope) for slope, found in names.items()]
-    return [(f"{theorems} as printed: slope {slope:.2f}".replace("-", "−"), slope) for theorems, slope in printed]
 
 
 def dimension(knobs: ConvergenceKnobs) -> int:
@@ -321,24 +316,10 @@ TERMS = {  # in the picture
 }  # fmt: skip
 
 
-class Terms(NamedTuple):
-    """One step t -> t + 1 of Theorem 2, each term measured on a grid that holds the posterior."""
-
-    t: int
-    gamma: float
-    kl: float  # KL(p || q_t)
-    kept: float  # (1 - gamma) KL(p || q_t)
-    gradient: float  # ||g_t||, the largest absolute value of g_t on the grid
-    noise: float  # gamma^2 / 2 ||g_t||^2
-    inexactness: float  # eps_t as printed: KL(q_{t+1} || exact prox-mapping), Eq. 3
-    bound: float  # as printed: the sum of kept, noise and inexactness
-    proved_inexactness: float  # eps_t as proved: that and KL(p || q_{t+1}) - KL(p || exact prox-mapping)
-    proved: float  # the sum of kept, noise and proved_inexactness
-    measured: float  # KL(p || q_{t+1})
-    averaged: float  # KL(q-bar_t || p) = L(q-bar_t) - L(p), q-bar_t = sum gamma_s q_s / sum gamma_s over s <= t
+NAMES = tuple("gamma kl kept gradient noise inexactness bound proved_inexactness proved measured averaged".split())
 
 
-def terms(recipe: Recipe, steps: int) -> list[Terms]:
+def terms(recipe: Recipe, steps: int) -> list[Row]:
     """The terms of the first steps of a `pmd` recipe on a target with an exact posterior in one or two dimensions.
 
     The run follows the recipe, batch for batch. Raises InputError for another method or target.
@@ -386,7 +367,7 @@ class Recurrence(Experiment[RecurrenceKnobs]):
 
     def columns(self, knobs: RecurrenceKnobs) -> Mapping[str, type]:
         """The terms, in nats."""
-        return {"seed": int, "t": int, **dict.fromkeys(Terms._fields[1:], float)}
+        return {"seed": int, "t": int, **dict.fromkeys(NAMES, float)}
 
     def cases(self, knobs: RecurrenceKnobs) -> list[Case]:
         """A run each."""
@@ -398,16 +379,13 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         """A row a step."""
         recipe, _ = planned_runs(case["target"], case["strategy"], "T")
         found = terms(recipe.replaced(seed=case["seed"]), case["steps"])
-        return [{"seed": case["seed"], **step._asdict()} for step in found]
+        return [{"seed": case["seed"], **step} for step in found]
 
     def summary(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Row]:
         """Each term's mean over the runs, step by step, and what the unrolled recurrence and (b) allow, as proved."""
         steps = mean_terms(rows)
         allowed = zip(steps, unrolled(steps)[1:].tolist(), averages_allowed(steps).tolist(), strict=True)
-        return [
-            {**one._asdict(), "unrolled_proved": from_start, "averaged_proved": of_b}
-            for one, from_start, of_b in allowed
-        ]
+        return [{**step, "unrolled_proved": from_start, "averaged_proved": of_b} for step, from_start, of_b in allowed]
 
     def pictures(self, rows: Sequence[Row], knobs: RecurrenceKnobs) -> list[Chart]:
         """KL(p || q) after each step with the terms of Theorem 2, and of the averaged iterate with what it allows."""
@@ -420,21 +398,16 @@ class Recurrence(Experiment[RecurrenceKnobs]):
         return [one, Chart([average, allowed], "step t", "KL(q̄‖p) of the averaged iterate (nats)", x_log=False)]
 
 
-def mean_terms(rows: Sequence[Row]) -> list[Terms]:
-    """The mean over runs of rows of the experiment, step by step."""
-    runs = grouped(rows, "seed").values()
-    return averaged([[Terms(*(row[name] for name in Terms._fields)) for row in mine] for mine in runs])
-
-
-def averaged(runs: Sequence[Sequence[Terms]]) -> list[Terms]:
+def mean_terms(rows: Sequence[Row]) -> list[Row]:
     """The mean over runs of every term, step by step: the theorem is about expectations.
 
     ||g_t|| is the root of the mean of its square, as in the theorem.
     """
     means = []
-    for rows in zip(*runs, strict=True):
-        gradient = float(np.sqrt(np.square([row.gradient for row in rows]).mean()))
-        means.append(Terms(*np.mean(rows, axis=0).tolist())._replace(t=rows[0].t, gradient=gradient))
+    for (t,), mine in grouped(rows, "t").items():
+        mean = np.mean([[row[name] for name in NAMES] for row in mine], axis=0).tolist()
+        gradient = float(np.sqrt(np.square([row["gradient"] for row in mine]).mean()))
+        means.append({"t": t, **dict(zip(NAMES, mean, strict=True)), "gradient": gradient})
     return means
 
 
@@ -455,8 +428,20 @@ class Board:
         """Log mass of q in each cell, (cells,)."""
         return normalise(np.maximum(density.log_density(self.points), FLOOR))
 
-    def terms(self, t: int, gamma: float, before: Array, after: Array, batch: Array) -> Terms:
-        """The terms of the step from `before` to `after`; called once for each step, in order."""
+    def terms(self, t: int, gamma: float, before: Array, after: Array, batch: Array) -> Row:
+        """The terms of the step t -> t + 1, from `before` to `after`; called once for each step, in order.
+
+        gamma, and kl, KL(p || q_t)
+        kept : (1 - gamma) KL(p || q_t)
+        gradient : ||g_t||, the largest absolute value of g_t on the grid
+        noise : gamma^2 / 2 ||g_t||^2
+        inexactness : eps_t as printed: KL(q_{t+1} || exact prox-mapping), Eq. 3
+        bound : as printed: the sum of kept, noise and inexactness
+        proved_inexactness : eps_t as proved: that and KL(p || q_{t+1}) - KL(p || exact prox-mapping)
+        proved : the sum of kept, noise and proved_inexactness
+        measured : KL(p || q_{t+1})
+        averaged : KL(q-bar_t || p) = L(q-bar_t) - L(p), q-bar_t = sum gamma_s q_s / sum gamma_s over s <= t
+        """
         self.sum_q += gamma * np.exp(before)
         self.sum_gamma += gamma
         average = self.sum_q / self.sum_gamma
@@ -470,26 +455,28 @@ class Board:
         kept, noise, measured = (1 - gamma) * kl, 0.5 * gamma**2 * gradient**2, self._kl(after)
         proved = proved_inexactness(inexactness, measured, self._kl(exact))
         bounds = [theorem2(kl, gamma, gradient, eps) for eps in (inexactness, proved)]
-        return Terms(t, gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured, averaged)
+        values = (gamma, kl, kept, gradient, noise, inexactness, bounds[0], proved, bounds[1], measured, averaged)
+        return {"t": t, **dict(zip(NAMES, values, strict=True))}
 
     def _kl(self, log_q: Array) -> float:
         return float((self.p * (self.log_p - log_q)).sum())
 
 
-def unrolled(rows: list[Terms]) -> Array:
+def unrolled(rows: list[Row]) -> Array:
     """Theorem 2, as proved, put into itself from the first KL on: bounds on KL(p || q_t), t = 1 .. T + 1."""
-    bounds = [rows[0].kl]
+    bounds = [rows[0]["kl"]]
     for row in rows:
-        bounds.append(theorem2(bounds[-1], row.gamma, row.gradient, row.proved_inexactness))
+        bounds.append(theorem2(bounds[-1], row["gamma"], row["gradient"], row["proved_inexactness"]))
     return np.array(bounds)
 
 
-def averages_allowed(rows: list[Terms]) -> Array:
+def averages_allowed(rows: list[Row]) -> Array:
     """E KL(q-bar_t || p) <= (M^2/2 sum gamma^2 + sum eps + D1) / sum gamma over the steps to t, after each step.
 
     q-bar_t = sum gamma q / sum gamma; D1 is the first KL(p || q); M^2 the largest E ||g||^2; eps as proved
     (`proved_inexactness`), nats. Source: Theorem 2(b), appendix B of the paper.
     """
-    gamma, gradient, eps = np.array([(row.gamma, row.gradient, row.proved_inexactness) for row in rows]).T
+    names = "gamma", "gradient", "proved_inexactness"
+    gamma, gradient, eps = (np.array([row[name] for row in rows]) for name in names)
     noise = 0.5 * np.maximum.accumulate(gradient) ** 2 * np.cumsum(gamma**2)
-    return (noise + np.cumsum(eps) + rows[0].kl) / np.cumsum(gamma)
+    return (noise + np.cumsum(eps) + rows[0]["kl"]) / np.cumsum(gamma)

@@ -19,10 +19,10 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
 from typing import TypedDict, TypeVar
 
 import joblib
@@ -50,40 +50,57 @@ SUFFIXES = (".parquet", ".csv")
 Kinds = Mapping[str, type]  # column -> int, float, str or bool
 
 
-class Table:
-    """Rows in `path` (.parquet, .csv, or neither: Parquet where pyarrow is there), to be used in a `with`.
+@contextmanager
+def table_at(path: str | os.PathLike[str], kinds: Kinds) -> Iterator[Table]:
+    """The table in `path` (.parquet, .csv, or neither: Parquet where pyarrow is there).
 
-    Within it no other process can write the same table. Raises InputError for a file that cannot be read or written,
-    or that has other columns.
+    Meanwhile no other process can write it. Raises InputError for a file that cannot be read or written, or that has
+    other columns.
     """
-
-    def __init__(self, path: str | os.PathLike[str], kinds: Kinds) -> None:
-        self.path, self._kinds = table_path(path), dict(kinds)
-        place = real_path(self.path)  # one lock, whatever links lead to the table
-        self._lock_path = place.with_name(place.name + ".lock")
-        self._lock, self._next = -1, 0.0
-        self.rows: list[Row] = []
-
-    def __enter__(self) -> Table:
-        self._take_lock()
+    table = Table(table_path(path), dict(kinds))
+    with _locked(table.path):
+        table.rows = table.read() if table.path.exists() else []
+        table.write()  # a table that cannot be written fails before hours of work
         try:
-            self.rows = self._read() if self.path.exists() else []
-            self.write()  # a table that cannot be written fails before hours of work
-        except BaseException:
-            self._let_go()
-            raise
-        return self
-
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            self.write()
+            yield table
         finally:
-            self._let_go()
+            table.write()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a table; a killed process's lock goes with it. Raises InputError."""
+    place = real_path(path)  # one lock, whatever links lead to the table
+    lock_path = place.with_name(place.name + ".lock")
+    with ExitStack() as held:
+        try:
+            while True:
+                lock = held.enter_context(lock_path.open("ab"))
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if lock_path.exists() and os.stat(lock_path).st_ino == os.fstat(lock.fileno()).st_ino:
+                    break  # otherwise another process took the file away between the two lines
+        except BlockingIOError as error:
+            words = f"{str(path)!r} is being written by another process"
+            raise InputError(f"{words}; wait for it, or give another path") from error
+        except OSError as error:
+            raise InputError(f"cannot write {str(path)!r}: {error}; give another path") from error
+        held.callback(lock_path.unlink, missing_ok=True)
+        yield
+
+
+@dataclass
+class Table:
+    """Rows on disk, while `table_at` holds them."""
+
+    path: Path
+    kinds: Kinds
+    rows: list[Row] = field(default_factory=list)
+    next_write: float = 0.0  # not before this time
 
     def add(self, *rows: Row) -> None:
         """Add rows together; they are on disk at once, or soon where writing has become slow."""
         self.rows += rows
-        if time.monotonic() >= self._next:
+        if time.monotonic() >= self.next_write:
             self.write()
 
     def sort(self, wanted: Iterable[Hashable], identity: Callable[[Row], Hashable]) -> None:
@@ -94,47 +111,29 @@ class Table:
     def write(self) -> None:
         """Write all rows aside and move them in place."""
         began = time.monotonic()
-        content = table_bytes(self.path, self.rows, self._kinds)
+        content = table_bytes(self.path, self.rows, self.kinds)
         with atomic_write(self.path) as part:
             part.write_bytes(content)
         now = time.monotonic()
-        self._next = now + SHARE * (now - began)
+        self.next_write = now + SHARE * (now - began)
 
-    def _read(self) -> list[Row]:
+    def read(self) -> list[Row]:
+        """The rows of the file. Raises InputError."""
         try:
             if not self.path.is_file():  # reading a FIFO would wait forever
                 raise ValueError("it is not a regular file")
             columns, rows = (_from_parquet if self.path.suffix == ".parquet" else _from_csv)(self.path)
-            if twice := [name for name in self._kinds if columns.count(name) > 1]:
+            if twice := [name for name in self.kinds if columns.count(name) > 1]:
                 raise ValueError(f"its header names the column {twice[0]!r} twice (line 1)")
-            if set(columns) != set(self._kinds):
+            if set(columns) != set(self.kinds):
                 words = f"{str(self.path)!r} is another table: its columns are {', '.join(columns) or 'none'}"
-                raise InputError(f"{words}; this sweep's are {', '.join(self._kinds)}. Give another path")
-            return [{name: _parsed(row[name], kind) for name, kind in self._kinds.items()} for row in rows]
+                raise InputError(f"{words}; this sweep's are {', '.join(self.kinds)}. Give another path")
+            return [{name: _parsed(row[name], kind) for name, kind in self.kinds.items()} for row in rows]
         except (OSError, ValueError, TypeError, KeyError, csv.Error) as error:
             if isinstance(error, InputError):
                 raise
             words = f"cannot read {str(self.path)!r} as a table of a sweep: {error}"
             raise InputError(f"{words}; give another path, or delete the file") from error
-
-    def _take_lock(self) -> None:
-        try:
-            while True:
-                self._lock = os.open(self._lock_path, os.O_CREAT | os.O_RDWR, 0o644)
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if self._lock_path.exists() and os.stat(self._lock_path).st_ino == os.fstat(self._lock).st_ino:
-                    return  # otherwise another process took the file away between the two lines
-                os.close(self._lock)
-        except BlockingIOError as error:
-            os.close(self._lock)
-            words = f"{str(self.path)!r} is being written by another process"
-            raise InputError(f"{words}; wait for it, or give another path") from error
-        except OSError as error:
-            raise InputError(f"cannot write {str(self.path)!r}: {error}; give another path") from error
-
-    def _let_go(self) -> None:
-        self._lock_path.unlink(missing_ok=True)
-        os.close(self._lock)  # a killed process's lock goes with it
 
 
 def table_path(path: str | os.PathLike[str]) -> Path:
@@ -180,9 +179,9 @@ def _parquet(rows: list[Row], kinds: Kinds) -> bytes:
     import pyarrow.parquet as parquet
 
     arrow = {int: pa.int64(), float: pa.float64(), str: pa.string(), bool: pa.bool_()}
-    columns = {name: pa.array([row[name] for row in rows], arrow[kind]) for name, kind in kinds.items()}
+    schema = pa.schema([(name, arrow[kind]) for name, kind in kinds.items()])
     out = io.BytesIO()
-    parquet.write_table(pa.table(columns), out)
+    parquet.write_table(pa.Table.from_pylist(rows, schema), out)
     return out.getvalue()
 
 
@@ -410,8 +409,7 @@ def run_cases(
     """
     check_function("progress", progress)
     workers = None if workers is None else checked_whole("workers", workers, 1, 1000)
-    table = Table(path, kinds) if path is not None else None
-    with table or nullcontext():
+    with table_at(path, kinds) if path is not None else nullcontext() as table:
         found: dict[Hashable, list[Row]] = {}
         for row in table.rows if table else ():
             found.setdefault(identity(row), []).append(row)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 from weakref import WeakKeyDictionary
 
 from pmdviz.knobs import documented
@@ -146,22 +146,39 @@ def of_q(frame: Frame) -> float:
 Found = TypeVar("Found")
 First = TypeVar("First")
 Second = TypeVar("Second")
-MOST_KEPT = 200
-_kept: dict[tuple, Any] = {}
-_lock = threading.Lock()
+
+
+class Recent(Generic[Found]):
+    """The `most` values that were used last, by their keys; for several threads."""
+
+    def __init__(self, most: int) -> None:
+        self._most, self._lock = most, threading.Lock()
+        self._values: dict[tuple, Found] = {}
+
+    def get(self, key: tuple) -> Found | None:
+        """The value of a key; None where it is not kept."""
+        with self._lock:
+            if key in self._values:
+                self._values[key] = self._values.pop(key)
+            return self._values.get(key)
+
+    def keep(self, key: tuple, value: Found) -> Found:
+        """The value, or another that was kept before under the key."""
+        with self._lock:
+            found = self._values.setdefault(key, value)
+            while len(self._values) > self._most:
+                del self._values[next(iter(self._values))]
+            return found
+
+
+_kept = Recent[Any](200)
 
 
 def once(target: Target, what: str | int, make: Callable[[], Found]) -> Found:
     """A value that is the same object for every frame on the target; other threads do not wait while it is made."""
     key = target.key, what
     found = _kept.get(key)
-    if found is None:
-        made = make()
-        with _lock:
-            while len(_kept) >= MOST_KEPT:
-                _kept.pop(next(iter(_kept)))
-            found = _kept.setdefault(key, made)
-    return found
+    return _kept.keep(key, make()) if found is None else found
 
 
 def of_pair(find: Callable[[First, Second], Found]) -> Callable[[First, Second], Found]:

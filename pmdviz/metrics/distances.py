@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -100,41 +101,36 @@ POINT = 1e-200  # a width that tells different draws apart and overflows for non
 WORD = 64  # bits
 
 
-class Spread(NamedTuple):
-    """The part of the discrepancy that depends on one set of draws alone."""
-
-    scale: float  # 2 s^2, s the median distance between them
-    within: float  # sum of the kernel over all their pairs
+Distances = Callable[[Array, Array], Array]  # of draws (n, d) and (m, d), (n, m)
 
 
-def spread(y: Array) -> Spread:
-    """Of draws y (m, d)."""
-    squared = squared_distances(y, y)
-    pairs = squared[np.triu_indices(len(y), 1)]
-    scale = float(2 * (np.median(pairs) or pairs.mean() or POINT))
-    return Spread(scale, float(np.exp(-squared / scale).sum()))
-
-
-def mmd(x: Array, y: Array, known: Spread | None = None) -> float:
-    """Maximum mean discrepancy of draws x, y (n, d): kernel exp(-|a - b|^2 / (2 s^2)), s the median distance in y.
+def scaled_by(y: Array) -> Distances:
+    """|a - b|^2 / (2 s^2), s the median distance between draws y (m, d).
 
     Where more than half of the draws are the same state s is the mean distance; all the same: the kernel is 1 or 0.
-
-    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative. `known` is `spread(y)`.
     """
-    scale, yy = known or spread(y)
-    xx, xy = (np.exp(-squared_distances(x, other) / scale) for other in (x, y))
-    return _discrepancy(float(xx.sum()), yy, xy)
+    pairs = squared_distances(y, y)[np.triu_indices(len(y), 1)]
+    scale = float(2 * (np.median(pairs) or pairs.mean() or POINT))
+    return lambda x, other: squared_distances(x, other) / scale
 
 
-def hamming_mmd(x: Array, y: Array, values: Sequence[float], within: float | None = None) -> float:
-    """That of draws of discrete states: kernel exp(-H(a, b)), H the share of coordinates in which a and b differ.
+def within(y: Array, distances: Distances) -> float:
+    """The sum of the kernel exp(-distance) over all pairs of draws."""
+    return float(np.exp(-distances(y, y)).sum())
 
-    Source: Yang et al. 2018. `within` is the sum of the kernel over all pairs of y.
+
+def mmd(x: Array, y: Array, distances: Distances, within_y: float | None = None) -> float:
+    """Maximum mean discrepancy of draws x (n, d) and y (m, d), by the kernel exp(-distance).
+
+    The distance is `scaled_by(y)`, or of discrete states `differing` (Yang et al. 2018).
+
+    The square root of Gretton et al. 2012, Lemma 6 (unbiased), 0 where that is negative.
     """
-    yy = float(np.exp(-differing(y, y, values)).sum()) if within is None else within
-    xx, xy = (np.exp(-differing(x, other, values)) for other in (x, y))
-    return _discrepancy(float(xx.sum()), yy, xy)
+    n, m = len(x), len(y)
+    yy = within(y, distances) if within_y is None else within_y
+    between = np.exp(-distances(x, y)).mean()
+    squared = (within(x, distances) - n) / (n * (n - 1)) + (yy - m) / (m * (m - 1)) - 2 * between
+    return float(np.sqrt(max(squared, 0.0)))
 
 
 def differing(x: Array, y: Array, values: Sequence[float]) -> Array:
@@ -153,26 +149,19 @@ def _packed(draws: Array, values: Sequence[float]) -> Array:
     return np.packbits(padded, axis=1).view(np.uint64)
 
 
-def _discrepancy(xx: float, yy: float, xy: Array) -> float:
-    """From the sums of the kernel over all pairs within x and within y, and its values (n, m) between them."""
-    n, m = xy.shape
-    squared = (xx - n) / (n * (n - 1)) + (yy - m) / (m * (m - 1)) - 2 * xy.mean()
-    return float(np.sqrt(max(squared, 0.0)))
-
-
 @metric(
     "mmd", "MMD", "0 to 1.4", 15, has_reference, beyond_the_plane, work=lambda frame: 1.5e7 + 8e5 * frame.target.dim
 )
 @on_axis("draws", "Distances of draws", limits=(0.01, 1.5), colour="ink")
 def _mmd(frame: Frame) -> float:
     """maximum mean discrepancy of 1,000 draws to 1,000 reference draws."""
-    target = frame.target
+    target, x, y = frame.target, frame.draws, reference_draws(frame.target)
     if isinstance(target.space, Discrete):
-        y, values = reference_draws(target), target.states.values
-        within = once(target, "within", lambda: float(np.exp(-differing(y, y, values)).sum()))
-        return hamming_mmd(frame.draws, y, values, within)
-    y = reference_draws(target) / units_of(frame)
-    return mmd(frame.draws / units_of(frame), y, once(target, "spread", lambda: spread(y)))
+        distances: Distances = partial(differing, values=target.states.values)
+    else:
+        x, y = x / units_of(frame), y / units_of(frame)
+        distances = once(target, "distances", lambda: scaled_by(y))
+    return mmd(x, y, distances, once(target, "within", lambda: within(y, distances)))
 
 
 # Means, sds and covariances against the reference's; total variation of weighted states.

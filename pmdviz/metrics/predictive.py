@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import math
-import threading
-from collections import OrderedDict
 from collections.abc import Callable
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,7 +21,7 @@ from pmdviz.kernels.checks import Array
 from pmdviz.kernels.resampling import systematic
 from pmdviz.methods import Method, MethodKnobs
 from pmdviz.methods.mcmc import Chain, ChainState, scored_draws, states_of
-from pmdviz.metrics import DASHED, DOTTED, STEP, Applies, metric, on_axis
+from pmdviz.metrics import DASHED, DOTTED, STEP, Applies, Recent, metric, on_axis
 from pmdviz.metrics.distances import squared_distances
 from pmdviz.targets import Target
 
@@ -44,9 +42,8 @@ class Sums(NamedTuple):
     density: Array  # (rows,) sum of exp(log p(y | x, theta) - peak)
 
 
-_sums: OrderedDict[tuple, Sums] = OrderedDict()
+_sums = Recent[Sums](MOST_SUMS)
 _of_frame: WeakKeyDictionary[Frame, Sums] = WeakKeyDictionary()
-_lock = threading.RLock()
 
 
 def points_of(frame: Frame) -> tuple[Array, Average]:
@@ -103,42 +100,26 @@ def sums_of(frame: Frame) -> Sums | None:
 
 def _block(target: Target, draws: Array) -> Sums:
     """The sums over 2^k draws: of each half on its own, then of both."""
-    found = _known(target, draws)
+    key, half = _key(target, draws), len(draws) // 2
+    found = _sums.get(key)
     if found is not None:
         return found
-    half = len(draws) // 2
     if len(draws) > AT_ONCE:
-        return _keep(target, draws, _joined(_block(target, draws[:half]), _block(target, draws[half:])))
-    singles = {i: sums for i, draw in enumerate(draws) if (sums := _known(target, draw)) is not None}
+        return _sums.keep(key, _joined(_block(target, draws[:half]), _block(target, draws[half:])))
+    singles = {i: sums for i, draw in enumerate(draws) if (sums := _sums.get(_key(target, draw))) is not None}
     new = [i for i in range(len(draws)) if i not in singles]
     if new:
         means, logs = (ask(draws[new], target.test_data) for ask in (target.row_mean, target.row_log_likelihood))
         for i, mean, log in zip(new, means, logs, strict=True):
-            singles[i] = _keep(target, draws[i], Sums(1, mean, log, np.ones(len(log))))
+            singles[i] = _sums.keep(_key(target, draws[i]), Sums(1, mean, log, np.ones(len(log))))
     each = [singles[i] for i in range(len(draws))]
     while len(each) > 1:
         each = [_joined(*pair) for pair in zip(each[::2], each[1::2], strict=True)]
-    return _keep(target, draws, each[0])
+    return _sums.keep(key, each[0])
 
 
 def _key(target: Target, draws: Array) -> tuple:
     return target.key, hashlib.blake2b(draws.data, digest_size=16).digest()
-
-
-def _known(target: Target, draws: Array) -> Sums | None:
-    key = _key(target, draws)
-    with _lock:
-        if key in _sums:
-            _sums.move_to_end(key)
-        return _sums.get(key)
-
-
-def _keep(target: Target, draws: Array, made: Sums) -> Sums:
-    with _lock:
-        _sums[_key(target, draws)] = made
-        while len(_sums) > MOST_SUMS:
-            _sums.popitem(last=False)
-    return made
 
 
 def _joined(one: Sums, other: Sums) -> Sums:

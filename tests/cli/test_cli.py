@@ -143,7 +143,7 @@ def test_every_option_of_an_export_is_in_the_help_and_reaches_the_file(capsys, t
     assert status == 0 and ".gif" in out and ".parquet" in out
     assert all(f"--{name.replace('_', '-')}" in out for name in (SIZE, LAYER_LIST, *Look.specs()))
     seen = {}
-    monkeypatch.setattr(Run, "export", lambda self, path, **options: seen.update(options) or __file__)
+    monkeypatch.setattr(Run, "export", lambda self, path, progress, **options: seen.update(options) or __file__)
     monkeypatch.setattr(sys.modules["pmdviz.cli.recipe"], "_size", lambda path: "")
     words = "--width 320 --height 180 --fps 7 --frames 3 --theme dark --no-exact --transparent --large-type"
     words += " --approximate --no-particles --traces ess --clock seconds"
@@ -196,6 +196,12 @@ def test_a_race_is_exported_and_run_again(capsys, tmp_path):
     assert len(histories.read_text().splitlines()) == 2 + 2 * (5 + 21)  # steps of 100 and of 10 data, twice
     _, out, err = called(capsys, *RACE, "--methods", "sgld", "--export", tmp_path / "rows.csv", "--json", "-")
     assert json.loads(out)["race"]["methods"] == ["sgld"] and err.startswith(f"{tmp_path / 'rows.csv'}: ")
+
+
+def test_a_fresh_process_writes_the_files_of_a_race(tmp_path):
+    table = tmp_path / "rows.csv"
+    made = process(f"race --target gaussian --methods importance --budget 100 --export {table}")
+    assert made.returncode == 0 and f"{table}: " in made.stdout, made.stderr
 
 
 def test_a_sweep_as_json_and_in_lines(capsys, tmp_path):
@@ -307,7 +313,7 @@ WRONG = [
     (["run", "--budget"], "expected one argument"),
     (["rnu"], "unknown command 'rnu'; did you mean 'run'?"),
     ([], " | ".join(main.COMMANDS)),
-    (["list", "--json", f"{__file__}/x.json"], "Not a directory"),
+    (["list", "--json", f"{__file__}/x.json"], "no such folder"),
     (["bench", "nothing"], "'nothing'"),
     (["bench", "growth", "--sessions", "3"], "bench growth takes no --sessions"),
     (["bench", "live-page", "--beside", "nowhere"], "--beside needs a clone of github.com/chi-feng/mcmc-demo"),
@@ -340,7 +346,7 @@ def test_what_cannot_be_used_is_said_in_one_line_before_anything_runs(capsys, tm
     monkeypatch.chdir(tmp_path)
     for name, text in FILES.items():
         (tmp_path / name).write_text(text, encoding="utf-8")
-    for place in ("pmdviz.experiments.race.race", "pmdviz.api.run"):
+    for place in ("pmdviz.api.race", "pmdviz.api.run"):
         monkeypatch.setattr(place, lambda *given, **more: pytest.fail("it ran"))
     for arguments, words in WRONG:
         assert words in refused(capsys, *arguments), arguments

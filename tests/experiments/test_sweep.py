@@ -18,7 +18,7 @@ import pmdviz
 from pmdviz import Recipe, Session
 from pmdviz.experiments import sweep
 from pmdviz.experiments.sweep import BOUNDED, SeedRun, SeedRuns, chosen_error, exact_values, fitted, planned, run_seed
-from pmdviz.experiments.workers import Table, table_path
+from pmdviz.experiments.workers import Table, table_at, table_path
 from tests.support.own import own_target
 from tests.support.tables import refused
 
@@ -72,7 +72,7 @@ def test_what_is_in_the_table_is_not_computed_again(tmp_path):
     assert same_rows(first, again) and first.rows["seconds"].tolist() == again.rows["seconds"].tolist()
     assert len(more) == 9 and more.rows["seed"].tolist() == [0, 1, 2] * 3
     assert len(swept(1, 12, RECIPE.replaced(knobs={"eta": 1.0}))) == 3
-    assert len(Table(path, first.kinds)._read()) == 12
+    assert len(Table(path, first.kinds).read()) == 12
 
 
 @pytest.mark.parametrize("kind", [ValueError, SystemExit])
@@ -223,24 +223,24 @@ ROWS = [
 
 @pytest.mark.parametrize("name", ["t.csv", pytest.param("t.parquet", marks=pytest.mark.ci)])
 def test_rows_come_back_as_they_were_and_the_file_is_whole_after_every_row(tmp_path, name):
-    with Table(tmp_path / name, KINDS) as table:
+    with table_at(tmp_path / name, KINDS) as table:
         for count, row in enumerate(ROWS, start=1):
-            table._next = 0.0
+            table.next_write = 0.0
             table.add(row)
-            np.testing.assert_equal(Table(tmp_path / name, KINDS)._read(), ROWS[:count])
+            np.testing.assert_equal(Table(tmp_path / name, KINDS).read(), ROWS[:count])
     assert sorted(os.listdir(tmp_path)) == [name]  # neither a lock nor a half-written file stays
     (tmp_path / name).write_text("no parquet at all")
-    refused("cannot read|its columns are", Table(tmp_path / name, KINDS).__enter__)
+    refused("cannot read|its columns are", table_at(tmp_path / name, KINDS).__enter__)
 
 
 def test_rows_stay_when_the_work_fails_and_sorted_ones_keep_those_of_other_sweeps(tmp_path):
-    with pytest.raises(ZeroDivisionError), Table(tmp_path / "t.csv", KINDS) as table:
-        table._next = float("inf")
+    with pytest.raises(ZeroDivisionError), table_at(tmp_path / "t.csv", KINDS) as table:
+        table.next_write = float("inf")
         table.add(ROWS[0])
         _ = 1 / 0
-    with Table(tmp_path / "t.csv", KINDS) as table:
+    with table_at(tmp_path / "t.csv", KINDS) as table:
         assert len(table.rows) == 1
-    with Table(tmp_path / "sorted.csv", KINDS) as table:
+    with table_at(tmp_path / "sorted.csv", KINDS) as table:
         for m in (4, 9, 3, 8, 1):
             table.add({**ROWS[0], "m": m})
         table.sort([1, 3, 4], lambda row: row["m"])
@@ -258,22 +258,22 @@ def test_a_file_that_cannot_be_used_is_one_sentence_and_two_processes_do_not_wri
         ("t.txt", b"", "written as .parquet or .csv"),
     ]:
         (tmp_path / name).write_bytes(content)
-        refused(words, lambda path=tmp_path / name: Table(path, KINDS).__enter__())
+        refused(words, lambda path=tmp_path / name: table_at(path, KINDS).__enter__())
         assert (tmp_path / name).read_bytes() == content
-    refused("cannot write", Table(tmp_path / "no/folder/t.csv", KINDS).__enter__)
+    refused("cannot write", table_at(tmp_path / "no/folder/t.csv", KINDS).__enter__)
     path, pipes = tmp_path / "locked.csv", {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
     with subprocess.Popen([sys.executable, "-c", LOCKED, path], **pipes) as other:
         assert other.stdout.readline() == "mine\n"
-        refused("written by another process", Table(path, {"m": int}).__enter__)
+        refused("written by another process", table_at(path, {"m": int}).__enter__)
         other.kill()
-    with Table(path, {"m": int}) as table:  # what a killed process held is free
+    with table_at(path, {"m": int}) as table:  # what a killed process held is free
         assert table.rows == []
 
 
 LOCKED = """
 import sys
-from pmdviz.experiments.workers import Table
-with Table(sys.argv[1], {"m": int}):
+from pmdviz.experiments.workers import table_at
+with table_at(sys.argv[1], {"m": int}):
     print("mine", flush=True)
     sys.stdin.read()
 """

@@ -9,7 +9,7 @@ from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.experiments import theory as formulas
 from pmdviz.experiments import theory_rates as rates
-from pmdviz.experiments.theory import Board, averaged, averages_allowed, terms, unrolled
+from pmdviz.experiments.theory import Board, averages_allowed, mean_terms, terms, unrolled
 from pmdviz.experiments.theory_rates import excess
 from pmdviz.kernels.pool import set_threads
 from pmdviz.methods import METHODS
@@ -19,8 +19,7 @@ from tests.support.tables import refused
 
 
 def step_of(kl, gamma, gradient, inexactness):
-    terms = dict.fromkeys(formulas.Terms._fields, np.nan)
-    return formulas.Terms(**terms | dict(kl=kl, gamma=gamma, gradient=gradient, proved_inexactness=inexactness))
+    return dict(kl=kl, gamma=gamma, gradient=gradient, proved_inexactness=inexactness)
 
 
 def test_theorems_by_hand():
@@ -49,17 +48,17 @@ def test_the_run_is_that_of_the_session_and_its_terms_add_up_and_join():
     for row in rows:
         before = session.frame.metrics["kl_forward"]
         frame = session.advance()
-        assert (row.t, row.gamma) == (frame.iteration, frame.info.step_size)
-        assert row.kl == pytest.approx(before, abs=2e-3)
-        assert row.measured == pytest.approx(frame.metrics["kl_forward"], abs=2e-3)
+        assert (row["t"], row["gamma"]) == (frame.iteration, frame.info.step_size)
+        assert row["kl"] == pytest.approx(before, abs=2e-3)
+        assert row["measured"] == pytest.approx(frame.metrics["kl_forward"], abs=2e-3)
     rows = terms(GAUSSIAN, 5)
     for row, after in zip(rows, rows[1:], strict=False):
-        assert row.bound == pytest.approx(row.kept + row.noise + row.inexactness)
-        assert row.proved == pytest.approx(row.kept + row.noise + row.proved_inexactness)
-        assert row.kept == pytest.approx((1 - row.gamma) * row.kl)
-        assert row.noise == pytest.approx(row.gamma**2 * row.gradient**2 / 2)
-        assert after.kl == row.measured
-    assert all(row.inexactness >= 0 for row in rows)
+        assert row["bound"] == pytest.approx(row["kept"] + row["noise"] + row["inexactness"])
+        assert row["proved"] == pytest.approx(row["kept"] + row["noise"] + row["proved_inexactness"])
+        assert row["kept"] == pytest.approx((1 - row["gamma"]) * row["kl"])
+        assert row["noise"] == pytest.approx(row["gamma"] ** 2 * row["gradient"] ** 2 / 2)
+        assert after["kl"] == row["measured"]
+    assert all(row["inexactness"] >= 0 for row in rows)
 
 
 def test_the_gradient_of_a_gaussian_is_known_and_the_printed_inexactness_leaves_out_a_term():
@@ -69,24 +68,24 @@ def test_the_gradient_of_a_gaussian_is_known_and_the_printed_inexactness_leaves_
     row = terms(recipe, 1)[0]
     theta = np.linspace(*target.view_box[0], 4001)[:, None]
     values = target.log_likelihood(theta, target.data)
-    assert row.gradient == pytest.approx((values.max() - values.min()) / 2, rel=0.1)
+    assert row["gradient"] == pytest.approx((values.max() - values.min()) / 2, rel=0.1)
     # All data, gamma = 1: the exact step is p, so what is printed is KL(q || p) and what is proved adds KL(p || q).
     knobs = {"schedule": "constant", "step_size": 1.0, "batch_size": 20, "num_particles": 100, "step_limit": 0.0}
     for row in [terms(GAUSSIAN.replaced(seed=seed, knobs=knobs), 1)[0] for seed in range(3)]:
-        assert row.measured > 1e-6
-        assert row.proved_inexactness == pytest.approx(row.inexactness + row.measured, rel=1e-6)
+        assert row["measured"] > 1e-6
+        assert row["proved_inexactness"] == pytest.approx(row["inexactness"] + row["measured"], rel=1e-6)
 
 
 def test_the_recurrence_holds_in_the_mean_whose_gradient_is_the_root_of_the_mean_square():
-    rows = averaged([terms(GAUSSIAN.replaced(seed=seed), 6) for seed in range(4)])
-    assert all(row.measured <= row.proved for row in rows)
-    assert (unrolled(rows)[1:] >= [row.measured for row in rows]).all()
-    assert unrolled(rows)[0] == rows[0].kl
+    rows = mean_terms([row for seed in range(4) for row in terms(GAUSSIAN.replaced(seed=seed), 6)])
+    assert all(row["measured"] <= row["proved"] for row in rows)
+    assert (unrolled(rows)[1:] >= [row["measured"] for row in rows]).all()
+    assert unrolled(rows)[0] == rows[0]["kl"]
     one, other = terms(GAUSSIAN, 2), terms(GAUSSIAN.replaced(seed=1), 2)
-    mean = averaged([one, other])[1]
-    assert mean.gradient == pytest.approx(np.sqrt((one[1].gradient ** 2 + other[1].gradient ** 2) / 2))
-    assert mean.noise == pytest.approx(mean.gamma**2 * mean.gradient**2 / 2)
-    assert mean.bound == pytest.approx((one[1].bound + other[1].bound) / 2)
+    mean = mean_terms([*one, *other])[1]
+    assert mean["gradient"] == pytest.approx(np.sqrt((one[1]["gradient"] ** 2 + other[1]["gradient"] ** 2) / 2))
+    assert mean["noise"] == pytest.approx(mean["gamma"] ** 2 * mean["gradient"] ** 2 / 2)
+    assert mean["bound"] == pytest.approx((one[1]["bound"] + other[1]["bound"]) / 2)
 
 
 def test_the_averaged_iterate_of_exact_steps_is_a_mixture_of_gaussians():
@@ -106,10 +105,10 @@ def test_the_averaged_iterate_of_exact_steps_is_a_mixture_of_gaussians():
             density = sum(g * q.pdf(x) / mass for g, q, mass in parts) / sum(g for g, _, _ in parts)
             return density * (np.log(density) - posterior.logpdf(x))
 
-        assert rows[-1].averaged == pytest.approx(quad(excess, low, high, limit=200)[0], rel=1e-4)
+        assert rows[-1]["averaged"] == pytest.approx(quad(excess, low, high, limit=200)[0], rel=1e-4)
         before, natural = after, (1 - gamma) * natural + gamma * np.array([posterior.mean(), 1.0]) / sd**2
-    assert all(row.proved_inexactness == pytest.approx(0, abs=1e-9) for row in rows)
-    assert all(row.averaged <= allowed for row, allowed in zip(rows, averages_allowed(rows), strict=True))
+    assert all(row["proved_inexactness"] == pytest.approx(0, abs=1e-9) for row in rows)
+    assert all(row["averaged"] <= allowed for row, allowed in zip(rows, averages_allowed(rows), strict=True))
 
 
 def test_what_theorem_2_is_not_about():

@@ -1,5 +1,6 @@
 """Metrics in any dimension, of chains, of methods that estimate log Z, of processes, states and topics."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
@@ -199,9 +200,11 @@ def test_mmd_against_loops_and_sliced_wasserstein_against_scipy():
     x, y = rng.normal(size=(12, 3)) + 0.7, rng.normal(size=(9, 3))
     pairs = [np.sum((a - b) ** 2) for i, a in enumerate(y) for b in y[i + 1 :]]
     expected = mmd_by_loops(x, y, lambda a, b: np.exp(-np.sum((a - b) ** 2) / (2 * np.median(pairs))))
-    assert distances.mmd(x, y) == pytest.approx(expected, rel=1e-12)
+    assert distances.mmd(x, y, distances.scaled_by(y)) == pytest.approx(expected, rel=1e-12)
     same, other = np.full((50, 4), 196.3), np.full((50, 4), -196.3)  # a reference that is one state
-    assert distances.mmd(same, same) == 0.0 and distances.mmd(other, same) == pytest.approx(np.sqrt(2), abs=1e-12)
+    scaled = distances.scaled_by(same)
+    assert distances.mmd(same, same, scaled) == 0.0
+    assert distances.mmd(other, same, scaled) == pytest.approx(np.sqrt(2), abs=1e-12)
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 4)), 1 + 2 * rng.normal(size=(40, 4))
     directions = stream("directions").standard_normal((4, distances.DIRECTIONS))
@@ -218,7 +221,8 @@ def test_mmd_of_discrete_states_against_loops(dim):
     k = lambda a, b: np.exp(-np.mean(a != b))  # noqa: E731
     found = np.exp(-distances.differing(x, y, values))
     np.testing.assert_allclose(found, [[k(a, b) for b in y] for a in x], rtol=1e-14)
-    assert distances.hamming_mmd(x, y, values) == pytest.approx(mmd_by_loops(x, y, k), rel=1e-10)
+    found = distances.mmd(x, y, partial(distances.differing, values=values))
+    assert found == pytest.approx(mmd_by_loops(x, y, k), rel=1e-10)
 
 
 def test_ksd_against_loops():

@@ -21,7 +21,7 @@ from pmdviz.data.tables import hold
 from pmdviz.engine.recipe import Recipe, fold
 from pmdviz.errors import InputError
 from pmdviz.experiments.race import RaceRecipe
-from pmdviz.experiments.workers import Table
+from pmdviz.experiments.workers import table_at
 from pmdviz.lab.links import NAMES
 from pmdviz.lab.links import read as read_link
 from pmdviz.lab.panels import sharing as experiment_sharing
@@ -259,7 +259,7 @@ def try_table(content: bytes) -> Ending:
         path.write_bytes(content)
 
         def read() -> bool:
-            with Table(path, COLUMNS) as table:
+            with table_at(path, COLUMNS) as table:
                 return all(type(row[name]) is kind for row in table.rows for name, kind in COLUMNS.items())
 
         return _reading(content, read)
@@ -295,7 +295,7 @@ def try_arguments(words: list[str]) -> Ending:
     said = io.StringIO()
     try:
         with contextlib.ExitStack() as stack:
-            for place in ("pmdviz.api.run", "pmdviz.experiments.sweep.sweep", "pmdviz.experiments.race.race"):
+            for place in ("pmdviz.api.run", "pmdviz.experiments.sweep.sweep", "pmdviz.api.race"):
                 stack.enter_context(mock.patch(place, side_effect=SystemExit))
             stack.enter_context(_deep_folder())
             stack.enter_context(contextlib.redirect_stdout(io.StringIO()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -91,16 +92,8 @@ def titles(entrants: Sequence[Entrant]) -> list[str]:
 
 
 def split(text: str) -> list[str]:
-    """The entrants of one text: a part with `=` and without a colon is a further knob of the entrant before it."""
-    found: list[str] = []
-    for part in (piece.strip() for piece in text.split(",")):
-        if "=" in part and ":" not in part.split("=", 1)[0]:
-            if not found or ":" not in found[-1]:
-                raise InputError(f"{FORM}; got {shown(text)}")
-            found[-1] += f",{part}"
-        else:
-            found.append(part)
-    return found
+    """The entrants of one text: `name=value` after a comma is a further knob of the entrant before it."""
+    return [part.strip() for part in re.split(r",(?![^,:=]*=)", text)]
 
 
 def entrants(given: str | Iterable[Given | Recipe | Entrant]) -> tuple[Entrant, ...]:
@@ -132,26 +125,26 @@ def _entrant(given: Any) -> Entrant:
     if isinstance(given, Recipe):
         return Entrant("", given.method, given.given_knobs, given.changes)
     if isinstance(given, str):
-        return _of_text(given)
-    if isinstance(given, (tuple, list)) and len(given) in (2, 3) and isinstance(given[1], Mapping):
-        method, knobs, *changes = given
-        moments = [(0, knobs), *(changes[0] if changes else [])]
-        plain = [  # numbers of NumPy's as Python's, whose text says all of them
-            (at, {str(name): v.item() if isinstance(v, np.generic) else v for name, v in values.items()})
-            for at, values in moments
-        ]
-        return _checked(method, plain)
-    raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); got {shown(given)}")
+        given = _of_text(given)
+    if not (isinstance(given, (tuple, list)) and len(given) in (2, 3) and isinstance(given[1], Mapping)):
+        raise InputError(f"{FORM}, or a pair ('pmd', {{'bandwidth': 0.5}}); got {shown(given)}")
+    method, knobs, *changes = given
+    (_, start), *later = [  # numbers of NumPy's as Python's, whose text says all of them
+        (at, {str(name): v.item() if isinstance(v, np.generic) else v for name, v in values.items()})
+        for at, values in [(0, knobs), *(changes[0] if changes else [])]
+    ]
+    find_method(method).Knobs.checked(start)  # its recipe checks the changes
+    numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), knobs) for at, knobs in later)
+    return Entrant("", method, start, tuple(sorted(numbered, key=itemgetter(0))))
 
 
-def _of_text(text: str) -> Entrant:
-    start, *later = text.split("@")
-    method, colon, rest = (part.strip() for part in start.partition(":"))
-    moments = [(0, _named(rest, text) if colon else {})]
-    for change in later:
-        at, _, rest = change.partition(":")
-        moments.append((at.strip(), _named(rest, text)))
-    return _checked(method, moments)
+def _of_text(text: str) -> tuple[str, dict[str, str], list[tuple[str, dict[str, str]]]]:
+    """Method, knobs and changes of "pmd:warm_start=true@40:bandwidth=0.5"."""
+    parts = [[piece.strip() for piece in part.partition(":")] for part in text.split("@")]
+    (method, colon, start), *later = parts
+    if "=" in method:
+        raise InputError(f"{FORM}; got {shown(text)}")
+    return method, _named(start, text) if colon else {}, [(at, _named(knobs, text)) for at, _, knobs in later]
 
 
 def _named(listed: str, text: str) -> dict[str, str]:
@@ -165,13 +158,6 @@ def _named(listed: str, text: str) -> dict[str, str]:
             raise InputError(f"{name} is given twice in {shown(text)}")
         knobs[name] = value
     return knobs
-
-
-def _checked(method: Any, moments: Sequence[tuple[Any, dict[str, Any]]]) -> Entrant:
-    (_, start), *changes = moments
-    find_method(method).Knobs.checked(start)  # its recipe checks the changes
-    numbered = ((checked_whole("a change's iteration", at, 1, MAX_BUDGET), knobs) for at, knobs in changes)
-    return Entrant("", method, start, tuple(sorted(numbered, key=itemgetter(0))))
 
 
 def _words(knobs: Mapping[str, Any]) -> str:
