@@ -36,7 +36,7 @@ def test_a_page_plays_and_its_settings_act(lab):
     assert "iteration 0, 0 of 20,000" in lab.words()
     for name in ("exact", "approximate", "particles"):
         layer = f"pmdviz.model('stage').renderers.find(r => r.name === '{name}')"
-        assert lab.page.evaluate(f"{layer}.data_source.data.x.length > 100"), name
+        lab.wait(f"{layer}.data_source.data.x.length > 100")
     assert lab.page.evaluate(LEAVES_JS) == ["Press Play:\nForward and reverse KL will be drawn here", True]
     before = lab.picture()
     lab.press("Play")

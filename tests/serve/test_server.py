@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from unittest.mock import Mock
 
 import panel as pn
@@ -98,7 +99,7 @@ def started(monkeypatch):
 
     def start(arguments, port):
         ports.append(port)
-        return subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]])
+        return time.monotonic(), subprocess.Popen([sys.executable, "-S", "-c", pieces[len(ports) - 1]])
 
     monkeypatch.setattr(server, "_start", start)
     monkeypatch.setattr(server, "WATCH_S", 0.01)

@@ -152,7 +152,7 @@ def info_of(step_size: float, batch: int, drift: Array, noise: Array, push: Arra
     """The result of a Langevin step that moved by `drift` and `noise` (d,), and where it is an array by a `push`."""
     lengths = f"drift {np.linalg.norm(drift + push):.3g}, noise {np.linalg.norm(noise):.3g}"
     words = f"ε = {step_size:.3g} · batch of {batch:,} · {lengths} · no accept step"
-    parts = {"drift": drift, "noise": noise} | ({"push": push} if isinstance(push, Array) else {})
+    parts = {"drift": drift, **({"push": push} if isinstance(push, Array) else {}), "noise": noise}
     terms, scalars = {name: part[None] for name, part in parts.items()}, {"step_size": step_size}
     return StepInfo(Cost(batch, 0, batch), words, scalars=scalars, terms=terms, numbers={"ε": step_size})
 
