@@ -56,5 +56,5 @@ def test_the_run_is_right_menus_offer_its_parts_and_it_races():
     assert all(row["toy_spread"] > 0 for row in found.rows)
     session = Session(pmdviz.Recipe("toy_mean", "toy_average", budget=100))
     before, after = session.advance(), session.advance()
-    terms = inside(before, after, *SceneChoice().of(after.target, after.method)).told["terms"]
+    terms = inside(before, after, *SceneChoice().of(after.target, after.method))["terms"]
     assert [each["title"] for each in terms] == ["weight before", "toy likelihood", "normaliser"]
