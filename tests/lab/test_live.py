@@ -13,6 +13,7 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from benchmarks.recording import frames, stored
+from pmdviz import metrics
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.session import Session
 from pmdviz.kernels.compiling import compiler
@@ -342,7 +343,8 @@ def test_recorded_frames_are_those_of_the_live_run(live):
     assert session.done and session.frame.visited == live[-1].visited
 
 
-def test_the_whole_run_plays_without_a_kernel(no_kernels):
+def test_the_whole_run_plays_without_a_kernel(no_kernels, monkeypatch):
+    monkeypatch.setattr(metrics, "_kept", metrics.Recent(200))  # as in a new process: nothing has been drawn yet
     runner = Runner(recorded.begun(RECIPE))
     seen = [runner.snapshot()]
     while not seen[-1].done:

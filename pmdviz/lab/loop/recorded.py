@@ -18,7 +18,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.polynomial import chebyshev
 
-from pmdviz.densities.density import Grid, ShapedDensity, normalise
+from pmdviz.densities.density import CELLS_PER_SD, SIDES, Grid, ShapedDensity, normalise
 from pmdviz.engine.frame import Ancestry, Frame
 from pmdviz.engine.recipe import Recipe
 from pmdviz.engine.run import History
@@ -87,7 +87,7 @@ class RecordedExact:
     """The exact posterior of the recorded run: log p as a Chebyshev series over the view."""
 
     log_z = None
-    log_density = sample = mass_in = narrowest = needs_kernels
+    log_density = sample = needs_kernels
 
     def __init__(self, series: np.ndarray, view: Box, mean: np.ndarray, cov: np.ndarray) -> None:
         self._series, self.box, self.boxes = series, view, (view,)
@@ -98,6 +98,14 @@ class RecordedExact:
         """log p at the cell centres of a grid over the view."""
         x, y = (2 * (axis - low) / (high - low) - 1 for axis, (low, high) in zip(grid.axes, self.box, strict=True))
         return chebyshev.chebgrid2d(x, y, self._series).T
+
+    def mass_in(self, box: Box) -> float:
+        """All of it: the view holds it."""
+        return 1.0
+
+    def narrowest(self, unit: np.ndarray) -> float:
+        """An sd that the coarsest grid resolves, on which it is drawn."""
+        return CELLS_PER_SD / SIDES[len(unit)][0]
 
     @lru_cache(8)  # noqa: B019
     def density_on(self, grid: Grid) -> np.ndarray:
